@@ -2,7 +2,7 @@
 // knows exclusive locks only, and keeps them in a Map; what decides atomically could stand there.
 import { Holdfast } from "holdfast";
 import { conformance } from "holdfast/conformance";
-import { deadlineOf, localPort } from "holdfast/store";
+import { deadlineOf, localRuntime } from "holdfast/store";
 
 const TRAITS = {
   scope: "process",
@@ -24,7 +24,7 @@ class Table {
 class MapStore {
   name = "map";
   traits = TRAITS;
-  port = localPort;
+  port = localRuntime;
   #table;
   #grants = new Map();
   #tellGone = () => {};

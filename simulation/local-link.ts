@@ -1,7 +1,7 @@
 import type { Store, Traits } from "../src/contract/store.js";
 import type { Execution } from "../src/families/ledger/arbiter.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
-import type { Port } from "../src/time/port.js";
+import type { Runtime } from "../src/time/runtime.js";
 import { type ArbiterLink, learnEnds, storeOver, TRAITS } from "./link.js";
 import type { SimulatedProcess } from "./process.js";
 import type { StoreServer } from "./store-server.js";
@@ -13,13 +13,13 @@ export class LocalLink implements ArbiterLink {
   readonly isLocal = true;
   readonly believesPushes = true;
   readonly callsUnderWay = 0;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly #process: SimulatedProcess;
   readonly #server: StoreServer;
   #client = "";
 
   constructor(process: SimulatedProcess, server: StoreServer) {
-    this.port = process.port;
+    this.runtime = process.runtime;
     this.#process = process;
     this.#server = server;
   }
@@ -45,7 +45,7 @@ export class LocalLink implements ArbiterLink {
   listen(client: string, onPush: (push: Push) => void): void {
     this.#client = client;
     this.#server.subscribe(client, (push) => {
-      this.port.timers.soon(() => onPush(push));
+      this.runtime.timers.soon(() => onPush(push));
       return true;
     });
   }

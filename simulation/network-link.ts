@@ -8,7 +8,7 @@ import { StoreError } from "../src/errors/index.js";
 import type { Execution } from "../src/families/ledger/arbiter.js";
 import { CALL_TIMEOUT_MS } from "../src/families/ledger/command-batcher.js";
 import type { Command, Push, View } from "../src/rules/ledger-command.js";
-import type { Port } from "../src/time/port.js";
+import type { Runtime } from "../src/time/runtime.js";
 import { nameOf } from "./account.js";
 import { Connection, type Network } from "./connection.js";
 import { type ArbiterLink, learnEnds, storeOver, TRAITS } from "./link.js";
@@ -31,7 +31,7 @@ export class NetworkLink implements ArbiterLink {
   readonly traits: Traits = TRAITS;
   readonly isLocal = false;
   readonly believesPushes: boolean;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly #process: SimulatedProcess;
   readonly #server: StoreServer;
   readonly #network: Network;
@@ -48,7 +48,7 @@ export class NetworkLink implements ArbiterLink {
     network: Network,
     believesPushes: boolean,
   ) {
-    this.port = process.port;
+    this.runtime = process.runtime;
     this.believesPushes = believesPushes;
     this.#process = process;
     this.#server = server;
@@ -71,7 +71,7 @@ export class NetworkLink implements ArbiterLink {
 
   execute(_shard: string, commands: readonly Command[]): Promise<Execution> {
     return new Promise((resolve, reject) => {
-      const sentMs = this.port.clock.nowMs();
+      const sentMs = this.runtime.clock.nowMs();
       const call = { commands, resolve, reject, sentMs, isResent: false };
       this.#calls.add(call);
       this.#send(call);
@@ -147,7 +147,7 @@ export class NetworkLink implements ArbiterLink {
         return () => {
           if (!this.#calls.delete(call)) return;
           // A later answer may be older than a grant that the owner got since: it tells nothing.
-          const isInTime = this.port.clock.nowMs() - call.sentMs < CALL_TIMEOUT_MS;
+          const isInTime = this.runtime.clock.nowMs() - call.sentMs < CALL_TIMEOUT_MS;
           if (isInTime) learnEnds(this.#process, call.commands, execution, saidMs);
           call.resolve({ ...execution, resent: call.isResent });
         };

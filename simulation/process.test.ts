@@ -18,7 +18,7 @@ describe("a simulated process", () => {
     const seen: string[] = [];
     world.schedule(1, process, async () => {
       for (let turn = 0; turn < 100; turn += 1) await null;
-      process.port.timers.soon(() => seen.push("soon"));
+      process.runtime.timers.soon(() => seen.push("soon"));
       seen.push("promises");
     });
     world.schedule(1, null, () => seen.push("world"));
@@ -35,7 +35,7 @@ describe("a simulated process", () => {
       note("next statement");
       await null;
       note("next promise");
-      process.port.timers.after(10, () => note("timer"));
+      process.runtime.timers.after(10, () => note("timer"));
     });
     world.schedule(100, process, () => note("message"));
     world.schedule(100, null, () => seen.push(["world", world.nowMs]));
@@ -54,14 +54,14 @@ describe("a simulated process", () => {
     const seen: number[] = [];
     world.schedule(10, null, () => process.pause(300));
     world.schedule(20, process, () => seen.push(process.nowMs));
-    process.port.timers.after(30, () => seen.push(process.nowMs));
+    process.runtime.timers.after(30, () => seen.push(process.nowMs));
     await run(1_000);
     expect(seen).toEqual([310, 310]);
   });
 
   it("that sleeps with its machine has lost that time, until `exactMs` is read", async () => {
     const { world, process, run } = setUp();
-    const { clock, timers } = process.port;
+    const { clock, timers } = process.runtime;
     const startMs = clock.exactMs();
     const seen: number[] = [];
     timers.after(100, () => seen.push(process.nowMs, clock.nowMs() - startMs));
@@ -78,7 +78,7 @@ describe("a simulated process", () => {
     world.schedule(10, process, () => {
       count += 1;
     });
-    process.port.timers.after(20, () => {
+    process.runtime.timers.after(20, () => {
       count += 1;
     });
     world.schedule(5, null, () => process.crash());
@@ -89,10 +89,10 @@ describe("a simulated process", () => {
 
   it("has a clock of its own", async () => {
     const { world, process, run } = setUp(1.01);
-    const startMs = process.port.clock.nowMs();
+    const startMs = process.runtime.clock.nowMs();
     world.schedule(1_000, null, () => {});
     await run(1_000);
-    expect(process.port.clock.nowMs() - startMs).toBeCloseTo(1_010, 6);
+    expect(process.runtime.clock.nowMs() - startMs).toBeCloseTo(1_010, 6);
     expect(process.worldMs(startMs + 2_020)).toBeCloseTo(2_000, 6);
   });
 });

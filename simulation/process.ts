@@ -1,10 +1,10 @@
 /**
  * A simulated process with a clock, timers and chance of its own. It may be paused, block its event
  * loop, sleep with its machine, or crash. It runs the real code, which sees all of this only
- * through the port to time.
+ * through the runtime to time.
  */
 import { type Clock, suspendAware } from "../src/time/clock.js";
-import type { Port } from "../src/time/port.js";
+import type { Runtime } from "../src/time/runtime.js";
 import type { Timer } from "../src/time/timers.js";
 import type { Chance } from "./chance.js";
 import type { Ended, History } from "./history.js";
@@ -17,7 +17,7 @@ const UPTIME_STEP_MS = 10;
 
 export class SimulatedProcess implements Inhabitant {
   readonly id: string;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly #world: World;
   readonly #history: History;
   readonly #chance: Chance;
@@ -57,7 +57,7 @@ export class SimulatedProcess implements Inhabitant {
     this.#world = world;
     this.#history = history;
     this.#chance = chance;
-    this.port = {
+    this.runtime = {
       clock: this.#clock(),
       timers: {
         after: (delayMs, task, keepAlive = false) =>
@@ -102,7 +102,7 @@ export class SimulatedProcess implements Inhabitant {
 
   /** World time at which this process's clock will show `localMs`. */
   worldMs(localMs: number): number {
-    return this.nowMs + (localMs - this.port.clock.nowMs()) / this.rate;
+    return this.nowMs + (localMs - this.runtime.clock.nowMs()) / this.rate;
   }
 
   /** The world time in which this process's clock moves on by `localMs`. */
@@ -140,7 +140,7 @@ export class SimulatedProcess implements Inhabitant {
 
   async turn(task: () => void, drain: () => Promise<void>): Promise<void> {
     // Mutants read the clock where the code has none at hand.
-    Object.assign(globalThis, { simulatedClock: this.port.clock });
+    Object.assign(globalThis, { simulatedClock: this.runtime.clock });
     if (this.#hasSlept) {
       this.#hasSlept = false;
       for (const listener of this.#onAwake) listener();

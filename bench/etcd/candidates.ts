@@ -4,7 +4,7 @@ import { connect, type Holdfast } from "holdfast";
 import type { Sending } from "../../src/stores/etcd/calls.js";
 import { Http2Client } from "../../src/stores/etcd/client.js";
 import { DELETE, GRANT, TXN } from "../../src/stores/etcd/wire/messages.js";
-import { networkPort } from "../../src/time/port.js";
+import { networkRuntime } from "../../src/time/runtime.js";
 import type { Locker } from "../turns.js";
 
 export interface Candidate {
@@ -25,7 +25,7 @@ export const SENDING: Sending = { start: (send) => void send() };
 
 /** The client that Holdfast itself uses. */
 export function rawClient(url: string): Http2Client {
-  return new Http2Client({ members: [new URL(url).host], tls: null, user: null }, networkPort());
+  return new Http2Client({ members: [new URL(url).host], tls: null, user: null }, networkRuntime());
 }
 
 function lockerOf(locks: Holdfast, closeClient: () => void): Locker {

@@ -3,7 +3,7 @@ import { connect } from "holdfast";
 import { Ensemble } from "../../src/stores/zookeeper/client.js";
 import type { Connection } from "../../src/stores/zookeeper/wire/connection.js";
 import { create2, remove } from "../../src/stores/zookeeper/wire/requests.js";
-import { localPort } from "../../src/time/port.js";
+import { localRuntime } from "../../src/time/runtime.js";
 import type { Locker } from "../turns.js";
 
 export interface Candidate {
@@ -18,7 +18,7 @@ const TTL_MS = 30_000;
 /** A session of the client that the store uses. */
 export function ownConnection(port: number): Promise<Connection> {
   const settings = { tls: null, chroot: "", credentials: [] };
-  const ensemble = new Ensemble([{ host: "127.0.0.1", port }], settings, localPort);
+  const ensemble = new Ensemble([{ host: "127.0.0.1", port }], settings, localRuntime);
   return ensemble.connect({ key: null, timeoutMs: TTL_MS }, TTL_MS);
 }
 

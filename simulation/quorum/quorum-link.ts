@@ -58,7 +58,7 @@ export class QuorumLink implements Link {
       driftFactor: 0.01,
       ...this.#options,
     } as const;
-    return new RedlockStore(nodes, { ...rules, bootstrap: "wait" }, this.#process.port);
+    return new RedlockStore(nodes, { ...rules, bootstrap: "wait" }, this.#process.runtime);
   }
 
   abandon(noticedMs: number | null): void {
@@ -115,7 +115,7 @@ class LostMajorities {
 
   onReply(node: number, { keys, args, sentMs }: Call, raw: unknown): void {
     // Later answers may come after the end of their poll: those tell nothing.
-    const isInTime = this.#process.port.clock.nowMs() - sentMs < NODE_TIMEOUT_MS;
+    const isInTime = this.#process.runtime.clock.nowMs() - sentMs < NODE_TIMEOUT_MS;
     if (args[0] !== "renew" || !Array.isArray(raw) || !isInTime) return;
     for (const [at, { name, verb }] of readRenewals(keys, args).entries()) {
       const [, , owner = "", token = ""] = verb;
@@ -188,7 +188,7 @@ class SimulatedDriver implements Driver {
 
   send(_key: string, _command: string, line: readonly string[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const sentMs = this.#process.port.clock.nowMs();
+      const sentMs = this.#process.runtime.clock.nowMs();
       const call = { sentMs, ...readNodeCall(line), resolve, reject };
       this.#calls.add(call);
       this.#send(call);

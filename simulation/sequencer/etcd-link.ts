@@ -26,7 +26,7 @@ import {
   type WatchReply,
   type WatchRequest,
 } from "../../src/stores/etcd/wire/messages.js";
-import type { Port } from "../../src/time/port.js";
+import type { Runtime } from "../../src/time/runtime.js";
 import { Connection, type Network } from "../connection.js";
 import type { Link } from "../link.js";
 import type { SimulatedProcess } from "../process.js";
@@ -70,15 +70,15 @@ export class EtcdLink implements Link {
   }
 
   openStore(): Store {
-    const { port } = this.#process;
+    const { runtime } = this.#process;
     const { chance } = this.#network;
     const digits = (): string =>
       chance
         .whole(0, 2 ** 28 - 1)
         .toString(16)
         .padStart(7, "0");
-    const random = { ...port.random, id: () => `${digits()}${digits()}` };
-    const withIds: Port = { ...port, random };
+    const random = { ...runtime.random, id: () => `${digits()}${digits()}` };
+    const withIds: Runtime = { ...runtime, random };
     const options = { namespace: "", hosts: "the simulated host" };
     return new SessionStore(
       notingEnds(new EtcdSequencer(this.#client(), options, withIds), this.#process),

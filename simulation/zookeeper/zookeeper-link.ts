@@ -38,7 +38,7 @@ export class ZookeeperLink implements Link, ServerClient {
   }
 
   openStore(): Store {
-    const { port } = this.#process;
+    const { runtime } = this.#process;
     const { chance } = this.#network;
     const digit = (): string => chance.whole(0, 15).toString(16);
     const id = (): string => Array.from({ length: DIGITS }, digit).join("");
@@ -49,7 +49,7 @@ export class ZookeeperLink implements Link, ServerClient {
       openSocket: (address: Address, _: unknown, onReady: () => void) =>
         this.#open(address, onReady),
     };
-    const withIds = { ...port, random: { ...port.random, id } };
+    const withIds = { ...runtime, random: { ...runtime.random, id } };
     const ensemble = new Ensemble(this.#servers.addresses, settings, withIds);
     const sequencer = new ZookeeperSequencer(ensemble, {
       chroot: "",

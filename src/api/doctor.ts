@@ -31,7 +31,7 @@ export class Doctor {
 
   async #examine(ttlMs: number, signal: AbortSignal): Promise<Examination> {
     const { store } = this.#client;
-    const { timers } = store.port;
+    const { timers } = store.runtime;
     const endMeasurement = measureLoopDelay();
     try {
       const asked = this.#client.look(async () => {

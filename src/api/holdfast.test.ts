@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import type { LockView, Store } from "../contract/store.js";
@@ -79,7 +79,7 @@ describe("defaults", () => {
 
 describe("an ability that the store lacks", () => {
   it("is refused by name", async () => {
-    const store = new ScriptedStore(trial.port);
+    const store = new ScriptedStore(trial.runtime);
     Object.assign(store, {
       traits: { ...store.traits, modes: ["exclusive"], marks: false, transferable: false },
     });
@@ -98,7 +98,7 @@ describe("inspect and list", () => {
   it("show who holds and who waits", async () => {
     const lease = await trial.others.mutex("job:1").acquire({ meta: { label: "one" } });
     void watch(trial.locks.mutex("job:1").acquire({ meta: { label: "two" } }));
-    await trial.port.advance(1_000);
+    await trial.runtime.advance(1_000);
     const view = await trial.locks.inspect("job:1");
     expect(view).toMatchObject({ name: "job:1", space: "lock", mark: null });
     expect(view.holders).toMatchObject([
@@ -145,7 +145,7 @@ describe("revoke", () => {
     expect(await trial.locks.revoke("x", { token: token - 1n, reason: "old" })).toBe(false);
     expect(lease.state).toBe("held");
     expect(await trial.locks.revoke("x", { token, reason: "stuck" })).toBe(true);
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(lease.state).toBe("lost");
   });
 
@@ -169,7 +169,7 @@ describe("resume", () => {
     const resumed = await trial.locks.resume(handle);
     expect(resumed).toMatchObject({ name: "x", token: lease.token, state: "held" });
     await trial.others.close();
-    await trial.port.advance(120_000);
+    await trial.runtime.advance(120_000);
     expect(resumed?.state).toBe("held");
     expect(trial.locks.held()).toEqual([resumed]);
     expect(await resumed?.release()).toBe(true);
@@ -184,11 +184,11 @@ describe("resume", () => {
     expect([lease.state, resumed?.state]).toEqual(["lost", "held"]);
     expect(signal.reason).toMatchObject({ reason: "replaced" });
     expect(await lease.release()).toBe(false);
-    await trial.port.advance(60_000);
+    await trial.runtime.advance(60_000);
     expect(trial.locks.held()).toEqual([resumed]);
     // The client hears of the revocation of the lease that is left.
     await trial.others.revoke("x", { token: lease.token, reason: "stuck" });
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     expect(resumed?.state).toBe("lost");
   });
 
@@ -214,8 +214,8 @@ describe("close", () => {
     expect(trial.server.view("l:y").waiters).toEqual([]);
     expect(trial.arbiter.isClosed).toBe(true);
     await trial.others.close();
-    await trial.port.advance(10_000);
-    expect(trial.port.alarms).toBe(0);
+    await trial.runtime.advance(10_000);
+    expect(trial.runtime.alarms).toBe(0);
   });
 
   it("refuses every later call", async () => {
@@ -278,7 +278,7 @@ describe("close, while others are at work", () => {
     const released = lease.release();
     const closed = watch(locks.close());
     expect(await released).toBe(true);
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(asked.error).toBeInstanceOf(ClosedError);
     expect(closed.state).toBe("resolved");
     expect(leftAtClose).toBe(0);

@@ -1,11 +1,11 @@
 import type { Script } from "../stores/redis-client/plain-keys.js";
 import { majorityOf, preventsMajority } from "../stores/redlock/tally.js";
-import { networkPort, type Port } from "../time/port.js";
+import { networkRuntime, type Runtime } from "../time/runtime.js";
 import { TimeLimitError } from "../time/timers.js";
 import { type ScriptDriver, scriptDriver } from "./script-client.js";
 
 /** Time and chance of all locks of this folder. */
-export const port: Port = networkPort();
+export const runtime: Runtime = networkRuntime();
 
 /** The votes of all clients in one attempt. */
 export interface Votes<Client> {
@@ -112,7 +112,7 @@ class Count<Client> {
   readonly open = new Set<Client>();
   /** Of the last answer. */
   token: bigint | undefined;
-  readonly #sentMs = port.clock.nowMs();
+  readonly #sentMs = runtime.clock.nowMs();
   readonly #votes: Votes<Client>;
   readonly #doubtful = new Set<Client>();
   readonly #all: Promise<Votes<Client>>;
@@ -137,7 +137,7 @@ class Count<Client> {
     const onLate = (): void => {
       for (const client of [...this.open]) this.onVote(client, new TimeLimitError(limitMs), false);
     };
-    this.#timer = port.timers.after(limitMs, onLate, true);
+    this.#timer = runtime.timers.after(limitMs, onLate, true);
   }
 
   onVote(client: Client, against: Error | null, isRefusal: boolean): void {
@@ -174,7 +174,7 @@ class Count<Client> {
     try {
       this.#onAgainst(against, isRefusal);
     } catch (error) {
-      port.timers.soon(() => {
+      runtime.timers.soon(() => {
         throw error;
       });
     }

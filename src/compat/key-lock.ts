@@ -17,7 +17,7 @@ import {
   type AgainstListener,
   type Answers,
   ClientQuorum,
-  port,
+  runtime,
   type Votes,
 } from "./client-quorum.js";
 
@@ -43,7 +43,7 @@ export interface HeldKeys<Client> {
   readonly value: string;
   /** The time of the only server when the keys were taken, in microseconds. */
   readonly token: bigint | undefined;
-  /** Until then the holder may believe that it holds the keys, by the clock of the port. */
+  /** Until then the holder may believe that it holds the keys, by the clock of the runtime. */
   readonly deadlineMs: number;
   /** The deadline by the wall clock. */
   readonly expiration: number;
@@ -88,7 +88,7 @@ export class KeyLock<Client> {
   ): Promise<HeldKeys<Client>> {
     const attempts: Promise<Votes<Client>>[] = [];
     for (;;) {
-      const value = port.random.id();
+      const value = runtime.random.id();
       const answers = await this.quorum.ask({
         script: TAKE,
         keys,
@@ -99,13 +99,13 @@ export class KeyLock<Client> {
       });
       attempts.push(answers.votes);
       const held = this.#held(keys, value, ttlMs, rules, answers, attempts);
-      if (held && port.clock.exactMs() < held.deadlineMs) return held;
+      if (held && runtime.clock.exactMs() < held.deadlineMs) return held;
       const withdrawn = this.#withdraw(keys, value);
       if (isLast(attempts.length, rules)) {
         await withdrawn;
         throw new NoMajorityError(attempts);
       }
-      await pause(port.timers, pauseMs(rules), true);
+      await pause(runtime.timers, pauseMs(rules), true);
     }
   }
 
@@ -122,7 +122,7 @@ export class KeyLock<Client> {
   ): Promise<HeldKeys<Client>> {
     const attempts: Promise<Votes<Client>>[] = [];
     for (;;) {
-      const leftMs = held.deadlineMs - port.clock.exactMs();
+      const leftMs = held.deadlineMs - runtime.clock.exactMs();
       if (leftMs <= 0 || isOver()) throw new NoMajorityError(attempts);
       const { keys, value } = held;
       const answers = await this.quorum.ask({
@@ -136,8 +136,8 @@ export class KeyLock<Client> {
       const next = this.#held(keys, value, ttlMs, rules, answers, attempts);
       if (next) return next;
       if (answers.isRefused || isLast(attempts.length, rules)) throw new NoMajorityError(attempts);
-      const restMs = held.deadlineMs - port.clock.nowMs();
-      await pause(port.timers, Math.max(0, Math.min(pauseMs(rules), restMs)), true);
+      const restMs = held.deadlineMs - runtime.clock.nowMs();
+      await pause(runtime.timers, Math.max(0, Math.min(pauseMs(rules), restMs)), true);
     }
   }
 
@@ -163,7 +163,7 @@ export class KeyLock<Client> {
       if (answers.isCarried) return attempts;
       if (answers.isRefused || isLast(attempts.length, rules)) throw new NoMajorityError(attempts);
       for (const client of answers.doubtful) doubtful.add(client);
-      await pause(port.timers, pauseMs(rules), true);
+      await pause(runtime.timers, pauseMs(rules), true);
     }
   }
 
@@ -196,16 +196,16 @@ function isLast(attempts: number, { retryCount }: AttemptRules): boolean {
 }
 
 function pauseMs({ retryDelay, retryJitter }: AttemptRules): number {
-  const jitter = Math.floor((port.random.fraction() * 2 - 1) * retryJitter);
+  const jitter = Math.floor((runtime.random.fraction() * 2 - 1) * retryJitter);
   return Math.max(0, retryDelay + jitter);
 }
 
-/** The time of the wall clock at a moment of the port's clock. */
+/** The time of the wall clock at a moment of the runtime's clock. */
 function wallAt(moment: number): number {
-  return Math.floor(port.clock.wallUs() / 1_000 + moment - port.clock.nowMs());
+  return Math.floor(runtime.clock.wallUs() / 1_000 + moment - runtime.clock.nowMs());
 }
 
-/** The moment of the port's clock at a time of the wall clock. */
+/** The moment of the runtime's clock at a time of the wall clock. */
 export function momentAt(wallMs: number): number {
-  return port.clock.nowMs() + wallMs - port.clock.wallUs() / 1_000;
+  return runtime.clock.nowMs() + wallMs - runtime.clock.wallUs() / 1_000;
 }

@@ -6,7 +6,7 @@ export function claimOf(store: Store, name: string, ttlMs: number): Claim {
   return {
     space: "lock",
     name,
-    owner: store.port.random.id(),
+    owner: store.runtime.random.id(),
     mode: "exclusive",
     weight: 1,
     limit: NO_LIMIT,

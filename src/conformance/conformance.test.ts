@@ -60,7 +60,7 @@ const DEFECTS: Record<string, Defect> = {
         claim,
         token: ++lastToken,
         span: 1,
-        deadlineMs: store.port.clock.nowMs() + claim.ttlMs,
+        deadlineMs: store.runtime.clock.nowMs() + claim.ttlMs,
         locator: null,
       }),
     }),

@@ -1,7 +1,7 @@
 import type { LossReason, StoreError } from "../errors/index.js";
 import type { Mode } from "../rules/fits.js";
 import type { Space } from "../rules/name.js";
-import type { Port } from "../time/port.js";
+import type { Runtime } from "../time/runtime.js";
 import type { Examination, ExamineRequest } from "./examination.js";
 
 /** A small JSON object that describes a holder or a waiter; `inspect` and errors show it. */
@@ -76,7 +76,7 @@ export interface Grant {
   /** How many tokens, from `token` on, are reserved for turns of local waiters. */
   readonly span: number;
   /**
-   * The time, by the clock of the store's port, until which this process may believe that it holds
+   * The time, by the store's clock, until which this process may believe that it holds
    * the lock. The store keeps it up to date; it only ever moves on.
    */
   deadlineMs: number;
@@ -108,7 +108,7 @@ export type AcquireResult = Grant | Busy;
 
 /** How long an acquisition may wait. It ends by its time, its caller's signal, or `close`. */
 export interface Wait {
-  /** When the wait ends at the latest, by the clock of the store's port. */
+  /** When the wait ends at the latest, by the store's clock. */
   readonly untilMs: number;
   /** True once the wait is over: a grant that comes now must be given back. */
   readonly ended: boolean;
@@ -140,7 +140,7 @@ export interface GoneEvent {
   readonly detail: string;
 }
 
-/** The times of a renewal, by the clock of the store's port: it was answered, or was not yet. */
+/** The times of a renewal, by the store's clock: it was answered, or was not yet. */
 export interface RenewalReport {
   /** `failed`: no answer yet; it is tried again until the deadline. */
   readonly outcome: "renewed" | "failed";
@@ -173,7 +173,7 @@ export interface KeepTerms {
   readonly renew: boolean;
   /** Renewals stop this long before the deadline. */
   readonly graceMs: number;
-  /** The grant ends at this time of the clock of the store's port, renewed or not. */
+  /** The grant ends at this time of the store's clock, renewed or not. */
   readonly endMs: number;
 }
 
@@ -262,7 +262,7 @@ export interface Store {
   /** The abilities of this store. */
   readonly traits: Traits;
   /** The time and chance that this store runs by; deadlines of its grants are by its clock. */
-  readonly port: Port;
+  readonly runtime: Runtime;
 
   /**
    * Asks for a lock; `wait` null means not to wait. When the wait ends, the store leaves the queue

@@ -1,6 +1,6 @@
 import cron, { type ScheduledTask, type TaskContext } from "node-cron";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ManualPort } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import { Holdfast } from "../api/holdfast.js";
 import { LeaseLostError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
@@ -120,17 +120,17 @@ describe("a coordinator", () => {
     ["after a day", {}, 86_400_000],
     ["after maxHoldMs", { maxHoldMs: 60_000 }, 60_000],
   ])("ends a run whose end is never told %s", async (_, options, limitMs) => {
-    const port = new ManualPort();
-    const space = new MemorySpace(port);
+    const runtime = new ManualRuntime();
+    const space = new MemorySpace(runtime);
     const first = new Holdfast(memoryStore({ space }));
     const coordinator = cronCoordinator(first, options);
     expect(await coordinator.shouldRun(KEY, TTL_MS)).toBe(true);
     const task = { name: "report" };
     const lease = coordinator.leaseOf({ date: new Date("2026-11-17T03:00:00Z"), task });
     const signal = lease?.signal;
-    await port.advance(limitMs - TTL_MS / 10);
+    await runtime.advance(limitMs - TTL_MS / 10);
     expect([lease?.state, signal?.aborted]).toEqual(["held", false]);
-    await port.advance(TTL_MS / 10);
+    await runtime.advance(TTL_MS / 10);
     expect(lease?.state).toBe("lost");
     expect(signal?.reason).toMatchObject({ code: "HF_LEASE_LOST", reason: "max_hold" });
     const second = new Holdfast(memoryStore({ space }));

@@ -2,7 +2,7 @@
 
 import { HoldfastError } from "../errors/index.js";
 import { SPACES, type Space } from "../rules/name.js";
-import { localPort, type Port } from "../time/port.js";
+import { localRuntime, type Runtime } from "../time/runtime.js";
 import { Examinations } from "./examinations.js";
 import { answer, Gate, jsonAnswer, refusal, streamAnswer } from "./gate.js";
 import type { LockName } from "./history.js";
@@ -30,7 +30,7 @@ const TYPES: Readonly<Record<string, string>> = {
 export class Desk {
   readonly #locks: ShownLocks;
   readonly #options: CheckedOptions;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #gate: Gate;
   readonly #sampler: Sampler;
   readonly #examinations: Examinations;
@@ -38,12 +38,12 @@ export class Desk {
   readonly #stopCounting: () => void;
   #isClosed = false;
 
-  constructor(locks: ShownLocks, options: CheckedOptions, port: Port = localPort) {
+  constructor(locks: ShownLocks, options: CheckedOptions, runtime: Runtime = localRuntime) {
     this.#locks = locks;
     this.#options = options;
-    this.#port = port;
+    this.#runtime = runtime;
     this.#gate = new Gate(options.hosts);
-    this.#sampler = new Sampler(locks, port, options.everyMs);
+    this.#sampler = new Sampler(locks, runtime, options.everyMs);
     const wallMs = (): number => this.#sampler.wallMs();
     this.#examinations = new Examinations(locks, wallMs);
     this.#stopCounting = countOwnEvents(this.#sampler.timeline, wallMs);
@@ -117,7 +117,7 @@ export class Desk {
       };
     };
     const onEnd = (ended: LiveStream): boolean => this.#streams.delete(ended);
-    const stream = new LiveStream(sampler, this.#port.timers, lock, message, onEnd);
+    const stream = new LiveStream(sampler, this.#runtime.timers, lock, message, onEnd);
     this.#streams.add(stream);
     return streamAnswer(stream.body);
   }

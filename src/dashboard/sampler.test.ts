@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ManualPort } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import type { Holdfast } from "../api/holdfast.js";
 import type { LockView } from "../contract/store.js";
 import { Sampler, type Viewer } from "./sampler.js";
@@ -46,34 +46,34 @@ class CountingViewer implements Viewer {
 }
 
 function setUp() {
-  const port = new ManualPort();
+  const runtime = new ManualRuntime();
   const locks = new CountedLocks();
-  const sampler = new Sampler(locks as unknown as Holdfast, port, 1_000);
-  return { port, locks, sampler };
+  const sampler = new Sampler(locks as unknown as Holdfast, runtime, 1_000);
+  return { runtime, locks, sampler };
 }
 
 describe("sampler", () => {
   it("looks once for all viewers, and not at all without one", async () => {
-    const { port, locks, sampler } = setUp();
-    await port.advance(10_000);
+    const { runtime, locks, sampler } = setUp();
+    await runtime.advance(10_000);
     expect(locks.lists).toBe(0);
     const viewers = [new CountingViewer(), new CountingViewer(), new CountingViewer()];
     const ends = viewers.map((viewer) => sampler.add(viewer));
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     expect(locks.lists).toBe(11);
     expect(viewers.map(({ looks }) => looks)).toEqual([11, 11, 11]);
     for (const end of ends) end();
-    await port.advance(60_000);
+    await runtime.advance(60_000);
     expect(locks.lists).toBe(11);
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
   });
 
   it("looks closely at a lock for as long as it has a viewer", async () => {
-    const { port, locks, sampler } = setUp();
+    const { runtime, locks, sampler } = setUp();
     locks.views = [waitedFor("a")];
     const end = sampler.add(new CountingViewer("a"));
     const other = sampler.add(new CountingViewer("a"));
-    await port.advance(0);
+    await runtime.advance(0);
     expect(locks.inspections).toBe(1);
     expect(sampler.detailOf({ space: "lock", name: "a" })?.waiterCount).toBe(1);
     end();
@@ -82,13 +82,13 @@ describe("sampler", () => {
   });
 
   it("rests longer than it works, also where locks are opened again and again", async () => {
-    const { port, locks, sampler } = setUp();
-    locks.answer = () => new Promise((resolve) => port.timers.after(1_000, resolve));
+    const { runtime, locks, sampler } = setUp();
+    locks.answer = () => new Promise((resolve) => runtime.timers.after(1_000, resolve));
     sampler.add(new CountingViewer());
     const openings = 200;
     for (let opened = 0; opened < openings; opened += 1) {
       sampler.add(new CountingViewer("a"))();
-      await port.advance(500);
+      await runtime.advance(500);
     }
     // A look takes 3 s, one second for each space.
     const busyMs = locks.lists * 3_000;
@@ -97,59 +97,59 @@ describe("sampler", () => {
   });
 
   it("says that the store is away, since when, and why, and that it is back", async () => {
-    const { port, locks, sampler } = setUp();
+    const { runtime, locks, sampler } = setUp();
     const viewer = new CountingViewer();
     sampler.add(viewer);
-    await port.advance(1_000);
+    await runtime.advance(1_000);
     expect(sampler.state.is).toBe("here");
     locks.views = [waitedFor("a")];
     locks.answer = () => Promise.reject(new Error("connection refused"));
-    await port.advance(3_000);
+    await runtime.advance(3_000);
     expect(sampler.state).toMatchObject({ is: "away", problem: "connection refused" });
     const { since } = sampler.state;
-    await port.advance(5_000);
+    await runtime.advance(5_000);
     expect(sampler.state.since).toBe(since);
     expect(sampler.snapshot?.totals.locks).toBe(0);
     locks.answer = async () => {};
-    await port.advance(2_000);
+    await runtime.advance(2_000);
     expect(sampler.state.is).toBe("here");
     expect(sampler.snapshot?.totals).toMatchObject({ locks: 1, waiters: 1, contended: 1 });
   });
 
   it("gives up a look that does not end, and begins no other beside it", async () => {
-    const { port, locks, sampler } = setUp();
+    const { runtime, locks, sampler } = setUp();
     let finish = (): void => {};
     locks.answer = () =>
       new Promise((resolve) => {
         finish = resolve;
       });
     sampler.add(new CountingViewer());
-    await port.advance(120_000);
+    await runtime.advance(120_000);
     expect(sampler.state.is).toBe("away");
     expect(locks.lists).toBe(1);
     locks.answer = async () => {};
     finish();
-    await port.advance(1_000_000);
+    await runtime.advance(1_000_000);
     expect(sampler.state.is).toBe("here");
     expect(locks.lists).toBeGreaterThan(1);
   });
 
   it("takes in a bounded number of locks, and says so", async () => {
-    const { port, locks, sampler } = setUp();
+    const { runtime, locks, sampler } = setUp();
     locks.views = Array.from({ length: 20_050 }, (_, index) => waitedFor(`n${index}`));
     sampler.add(new CountingViewer());
-    await port.advance(0);
+    await runtime.advance(0);
     await expect.poll(() => sampler.snapshot?.totals.locks).toBe(20_000);
     expect(sampler.snapshot?.totals.isPartial).toBe(true);
   });
 
   it("shows pages of the locks that a search finds", async () => {
-    const { port, locks, sampler } = setUp();
+    const { runtime, locks, sampler } = setUp();
     const idle = { ...waitedFor("x"), space: "election" } as const;
     locks.views = Array.from({ length: 250 }, (_, index) => waitedFor(`cart:${index}`));
     locks.views.push(waitedFor("deploy"), idle);
     sampler.add(new CountingViewer());
-    await port.advance(0);
+    await runtime.advance(0);
     const page = (prefix: string, offset: number, space: "election" | null = null) => {
       const { rows, ...rest } = sampler.snapshot?.page({ prefix, space, offset }) ?? { rows: [] };
       return { ...rest, shown: rows.length };

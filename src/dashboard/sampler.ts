@@ -7,7 +7,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { LockView } from "../contract/store.js";
 import { SPACES } from "../rules/name.js";
-import type { Port } from "../time/port.js";
+import type { Runtime } from "../time/runtime.js";
 import { type Timer, within } from "../time/timers.js";
 import { History, keyOfLock, type LockName, type Look } from "./history.js";
 import { lockDetail } from "./lock-detail.js";
@@ -36,7 +36,7 @@ export class Sampler {
   readonly history: History = new History();
   readonly timeline: Timeline = new Timeline();
   readonly #locks: ShownLocks;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #everyMs: number;
   readonly #viewers = new Set<Viewer>();
   readonly #details = new Map<string, LockDetail>();
@@ -49,9 +49,9 @@ export class Sampler {
   #timer: Timer | null = null;
   #isLooking = false;
 
-  constructor(locks: ShownLocks, port: Port, everyMs: number) {
+  constructor(locks: ShownLocks, runtime: Runtime, everyMs: number) {
     this.#locks = locks;
-    this.#port = port;
+    this.#runtime = runtime;
     this.#everyMs = everyMs;
     this.#restMs = everyMs;
     this.#state = { is: "asked", problem: "", since: this.wallMs() };
@@ -76,7 +76,7 @@ export class Sampler {
   }
 
   wallMs(): number {
-    return Math.floor(this.#port.clock.wallUs() / 1_000);
+    return Math.floor(this.#runtime.clock.wallUs() / 1_000);
   }
 
   /** A lock that a viewer looks at closely; null until it was looked at. */
@@ -89,7 +89,7 @@ export class Sampler {
     this.#viewers.add(viewer);
     // A lock that is opened is shown soon, but not so soon that opening locks could load the store.
     const restMs = viewer.lock ? this.#restMs / 2 : this.#restMs;
-    const dueMs = this.#lookedMs + restMs - this.#port.clock.nowMs();
+    const dueMs = this.#lookedMs + restMs - this.#runtime.clock.nowMs();
     if (viewer.lock || !this.#timer) this.#lookAfter(Math.max(0, dueMs));
     return () => {
       this.#viewers.delete(viewer);
@@ -102,7 +102,7 @@ export class Sampler {
 
   #lookAfter(delayMs: number): void {
     this.#timer?.cancel();
-    this.#timer = this.#port.timers.after(delayMs, () => {
+    this.#timer = this.#runtime.timers.after(delayMs, () => {
       this.#timer = null;
       void this.#look();
     });
@@ -112,7 +112,7 @@ export class Sampler {
     // The look that is under way sets the next timer.
     if (this.#isLooking) return;
     this.#isLooking = true;
-    const startMs = this.#port.clock.nowMs();
+    const startMs = this.#runtime.clock.nowMs();
     const look = this.#takeIn();
     // A look that is given up may still end; no other begins before.
     const ended = look.then(
@@ -120,7 +120,7 @@ export class Sampler {
       () => {},
     );
     try {
-      await within(this.#port.timers, LOOK_LIMIT_MS, look);
+      await within(this.#runtime.timers, LOOK_LIMIT_MS, look);
       this.#setState("here", "");
     } catch (error) {
       this.#setState("away", error instanceof Error ? error.message : String(error));
@@ -129,7 +129,8 @@ export class Sampler {
     await ended;
     this.#isLooking = false;
     // A store that does not answer has no load of it, and is missed when it is back.
-    const restMs = this.#state.is === "away" ? 0 : REST_PART * (this.#port.clock.nowMs() - startMs);
+    const restMs =
+      this.#state.is === "away" ? 0 : REST_PART * (this.#runtime.clock.nowMs() - startMs);
     this.#restMs = Math.max(this.#everyMs, restMs);
     if (this.#viewers.size > 0) this.#lookAfter(this.#restMs);
   }
@@ -139,7 +140,7 @@ export class Sampler {
     const rows: LockRow[] = [];
     const isPartial = await this.#list(look, rows);
     const views = await this.#inspectWatched();
-    const nowMs = this.#port.clock.nowMs();
+    const nowMs = this.#runtime.clock.nowMs();
     if (nowMs - this.#lookedMs > MAX_GAP_MS) this.history.forgetLook();
     this.#at = this.wallMs();
     this.#lookedMs = nowMs;
@@ -155,11 +156,11 @@ export class Sampler {
 
   /** Takes in all locks, one by one, and keeps only their lines. Whether locks were left out. */
   async #list(look: Look, rows: LockRow[]): Promise<boolean> {
-    const untilMs = this.#port.clock.nowMs() + LOOK_LIMIT_MS / 2;
+    const untilMs = this.#runtime.clock.nowMs() + LOOK_LIMIT_MS / 2;
     for (const space of SPACES) {
       for await (const view of this.#locks.list({ space })) {
         if (view.holders.length + view.waiters.length === 0 && !view.mark) continue;
-        if (rows.length >= MAX_LOCKS || this.#port.clock.nowMs() > untilMs) return true;
+        if (rows.length >= MAX_LOCKS || this.#runtime.clock.nowMs() > untilMs) return true;
         rows.push(rowOf(view, look.note(view).size > 0));
         if (rows.length % LOCKS_PER_TURN === 0) await setImmediate();
       }

@@ -2,7 +2,7 @@ import { subscribe, tracingChannel, unsubscribe } from "node:diagnostics_channel
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { ManualPort, settled } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import { Holdfast } from "../api/holdfast.js";
@@ -59,11 +59,11 @@ describe("holdfast:acquire", () => {
     const held = await trial.others.mutex("x").acquire();
     traces = [];
     const asked = watch(trial.locks.mutex("x").acquire());
-    await trial.port.advance(700);
+    await trial.runtime.advance(700);
     expect(traces.map(({ step }) => step)).toEqual(["start", "end"]);
     expect(traces[0]?.event).toMatchObject({ name: "x", space: "lock", store: "ledger" });
     await held.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     const token = asked.value?.token;
     const { step, event } = traces.at(-1) ?? {};
     expect(step).toBe("asyncEnd");
@@ -100,7 +100,7 @@ describe("holdfast:acquire", () => {
     traces = [];
     const first = watch(trial.locks.mutex("x").acquire());
     const second = watch(trial.locks.mutex("x").acquire());
-    await trial.port.advance(50);
+    await trial.runtime.advance(50);
     const third = watch(trial.locks.mutex("x").acquire());
     await settled();
     const holder = { token: held.token, meta: { job: "first" } };
@@ -110,13 +110,13 @@ describe("holdfast:acquire", () => {
       { holder, ahead: null },
     ]);
     await trial.others.close();
-    await trial.port.advance(10);
+    await trial.runtime.advance(10);
     const fourth = watch(trial.locks.mutex("x").acquire());
     await settled();
     // The store has not reported to the second and the third since they were queued.
     expect(asked().at(-1)).toMatchObject({ holder, ahead: null });
     for (const turn of [first, second, third, fourth]) {
-      await trial.port.advance(0);
+      await trial.runtime.advance(0);
       await turn.value?.release();
     }
     // The first is the waiter of the process that closed.
@@ -141,16 +141,16 @@ describe("holdfast:acquire", () => {
       { holder: { meta: { ...meta, traceparent: "trace 0" } } },
     ]);
     await held.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await other.value?.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(turn.value?.state).toBe("held");
     const late = watch(trial.locks.mutex("x").acquire({ meta }));
     await settled();
     expect(asked().at(-1)).toMatchObject({ holder: { meta: { ...meta, traceparent: "trace 1" } } });
     unsubscribe("tracing:holdfast:acquire:start", mark);
     await turn.value?.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await late.value?.release();
   });
 
@@ -167,7 +167,7 @@ describe("holdfast:acquire", () => {
     const mutex = trial.locks.mutex("x");
     await mutex.tryAcquire();
     void watch(mutex.acquire({ waitMs: 10 }));
-    await trial.port.advance(10);
+    await trial.runtime.advance(10);
     const controller = new AbortController();
     void watch(mutex.acquire({ signal: controller.signal }));
     await settled();
@@ -175,7 +175,7 @@ describe("holdfast:acquire", () => {
     await settled();
     trial.arbiter.fate = "request broken";
     void watch(trial.locks.semaphore("s", 2).acquire({ storeTimeoutMs: 100 }));
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     expect(outcomes()).toEqual(["busy", "timeout", "aborted", "error"]);
     expect(traces.at(-1)?.event).toMatchObject({ name: "s", kind: "semaphore" });
     expect(traces.filter(({ step }) => step === "error").length).toBeGreaterThan(0);
@@ -197,9 +197,9 @@ describe("holdfast:acquire", () => {
 describe("the life of a lease", () => {
   it("is told by renewals and its release", async () => {
     const { token, release } = await hold("x");
-    await trial.port.advance(10_000);
+    await trial.runtime.advance(10_000);
     trial.arbiter.next("renew", "request broken");
-    await trial.port.advance(10_000);
+    await trial.runtime.advance(10_000);
     await release();
     const lock = { name: "x", space: "lock", store: "ledger", namespace: "" };
     const about = { ...lock, kind: "mutex", weight: 1, limit: null, token };
@@ -228,23 +228,23 @@ describe("the life of a lease", () => {
   });
 
   it("is told by failed renewals before a loss, also where the store only hangs", async () => {
-    const store = new ScriptedStore(new ManualPort());
+    const store = new ScriptedStore(new ManualRuntime());
     const locks = new Holdfast(store);
     const taken = watch(locks.mutex("x").acquire({ ttlMs: 3_000 }));
     store.latest.grant(7n);
     await settled();
     store.onRenew = () => new Promise(() => {});
-    await store.port.advance(1_500);
+    await store.runtime.advance(1_500);
     const error = expect.objectContaining({
       message: "The store has not answered the renewal for 500 ms.",
     });
     expect(heardOn("holdfast:renew")).toMatchObject([
       { outcome: "failed", remainingMs: 1_500, error },
     ]);
-    await store.port.advance(1_499);
+    await store.runtime.advance(1_499);
     // The timer is late: nothing is left, not less than nothing.
-    store.port.block(40);
-    await store.port.advance(0);
+    store.runtime.block(40);
+    await store.runtime.advance(0);
     expect(taken.value?.state).toBe("lost");
     expect(heardOn("holdfast:renew").length).toBeGreaterThan(3);
     expect(heardOn("holdfast:renew").at(-1)).toMatchObject({ outcome: "failed", remainingMs: 0 });
@@ -256,8 +256,8 @@ describe("the life of a lease", () => {
 
   it("is told by no failed renewal where the process itself was late", async () => {
     const { token } = await hold("x");
-    trial.port.block(40_000);
-    await trial.port.advance(0);
+    trial.runtime.block(40_000);
+    await trial.runtime.advance(0);
     expect(heardOn("holdfast:lost")).toMatchObject([{ token, reason: "expired" }]);
     expect(heardOn("holdfast:renew")).toEqual([]);
   });
@@ -269,7 +269,7 @@ describe("the life of a lease", () => {
     await late.release();
     trial.arbiter.fate = "request broken";
     const released = watch(failing.release());
-    await trial.port.advance(5_000);
+    await trial.runtime.advance(5_000);
     expect(released.value).toBe(true);
     const events = heardOn("holdfast:release");
     expect(events).toMatchObject([{ outcome: "lost" }, { outcome: "failed" }]);
@@ -279,7 +279,7 @@ describe("the life of a lease", () => {
   it("is told by a revocation: to the holder as lost, to who revoked as done", async () => {
     const { token } = await hold("x");
     await trial.others.revoke("x", { token, reason: "stuck" });
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(heardOn("holdfast:revoked")).toEqual([
       { name: "x", space: "lock", store: "ledger", namespace: "", token, reason: "stuck" },
     ]);
@@ -293,7 +293,7 @@ describe("the life of a lease", () => {
     const second = watch(trial.locks.mutex("x").acquire());
     await settled();
     await first.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await second.value?.release();
     const given = await trial.locks.mutex("y").acquire({ transferable: true });
     await (await trial.others.resume(given.detach()))?.release();
@@ -312,11 +312,11 @@ describe("the life of a lease", () => {
 
   it("ends by detach, once, and is not lost afterwards", async () => {
     const lease = await trial.locks.mutex("x").acquire({ transferable: true });
-    await trial.port.advance(1_000);
+    await trial.runtime.advance(1_000);
     lease.detach();
     lease.detach();
     expect(heardOn("holdfast:detached")).toMatchObject([{ token: lease.token, heldMs: 1_000 }]);
-    await trial.port.advance(30_000);
+    await trial.runtime.advance(30_000);
     expect(lease.state).toBe("lost");
     expect(heardOn("holdfast:lost")).toEqual([]);
   });
@@ -326,11 +326,11 @@ describe("the life of a lease", () => {
     const turns = [1, 2].map(() => watch(trial.locks.mutex("x").acquire()));
     await settled();
     await first.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     const outcome = turns[0]?.value?.token;
     expect(heardOn("holdfast:handoff")).toMatchObject([{ token: outcome, isLocal: false }]);
     await turns[0]?.value?.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await turns[1]?.value?.release();
     const released = heardOn("holdfast:release").map(({ token }) => token);
     expect(released).toEqual([first.token, ...turns.map(({ value }) => value?.token)]);
@@ -341,9 +341,9 @@ describe("every event", () => {
   it("can be written as JSON, with tokens as text", async () => {
     const { token, release } = await hold("x");
     const asked = watch(trial.others.mutex("x").acquire());
-    await trial.port.advance(10_000);
+    await trial.runtime.advance(10_000);
     await trial.others.revoke("x", { token, reason: "stuck" });
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await release();
     await asked.value?.release();
     const written = JSON.parse(JSON.stringify([...heard, ...traces]));
@@ -357,9 +357,9 @@ describe("no event", () => {
   it("has an owner, a client or a handle in it", async () => {
     const lease = await trial.locks.mutex("x").acquire({ transferable: true });
     const waiting = watch(trial.others.mutex("x").acquire());
-    await trial.port.advance(10_000);
+    await trial.runtime.advance(10_000);
     await trial.others.revoke("x", { token: lease.token, reason: "stuck" });
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await waiting.value?.release();
     const text = inspect([heard, traces], { depth: 20, showHidden: true });
     const secrets = new Set(
@@ -383,7 +383,7 @@ describe("no event", () => {
       vi.spyOn(events.handoff, "publish"),
     ];
     const { release } = await hold("x");
-    await trial.port.advance(10_000);
+    await trial.runtime.advance(10_000);
     await release();
     await hold("y");
     await trial.loseTouch();

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { StoreError } from "../errors/index.js";
 import { channels } from "./events.js";
 import { foreignData, guarded, oneOf, record, text, Unreadable, whole } from "./foreign-data.js";

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { channels } from "./events.js";
 
@@ -37,7 +37,7 @@ describe("an event is published in the async context of its call", () => {
     for (const name of ["a", "b"]) {
       await request.run(`request of ${name}`, () => trial.locks.mutex(name).acquire());
     }
-    await trial.port.advance(10_000);
+    await trial.runtime.advance(10_000);
     expect(heardOn("holdfast:renew")).toEqual([
       ["holdfast:renew", "a", "request of a"],
       ["holdfast:renew", "b", "request of b"],
@@ -58,7 +58,7 @@ describe("an event is published in the async context of its call", () => {
     await settled();
     await request.run("request 0", () => held.release());
     for (const n of [1, 2]) {
-      await trial.port.advance(0);
+      await trial.runtime.advance(0);
       await request.run(`request ${n}`, () => turns[n - 1]?.value?.release());
     }
     expect(heard).toEqual([
@@ -78,7 +78,7 @@ describe("an event is published in the async context of its call", () => {
     const asked = request.run("request 1", () => watch(reader.acquire()));
     await settled();
     await request.run("request 0", () => held.release());
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(asked.value?.state).toBe("held");
     expect(heardOn("holdfast:handoff")).toEqual([["holdfast:handoff", "x", "request 1"]]);
   });

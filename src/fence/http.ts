@@ -17,7 +17,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Fenced, invalidValue, StaleTokenError } from "../errors/index.js";
 import { knownOptions } from "../options/known-options.js";
 import { nameProblem } from "../rules/name.js";
-import { localPort } from "../time/port.js";
+import { localRuntime } from "../time/runtime.js";
 
 const TOKEN_HEADER = "fencing-token";
 const LOCK_HEADER = "fencing-lock";
@@ -116,7 +116,7 @@ export class HttpFence {
       throw invalidValue("lockOf", `a value of type ${typeof lockOf}`, NEEDS_LOCK);
     }
     this.#lockOf = lockOf;
-    this.#maxToken = maxToken ?? (() => BigInt(localPort.clock.wallUs()) + HOUR_US);
+    this.#maxToken = maxToken ?? (() => BigInt(localRuntime.clock.wallUs()) + HOUR_US);
     this.#memory = memory ?? inProcess();
     this.#isOptional = isOptional ?? false;
   }

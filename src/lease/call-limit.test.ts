@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ManualPort, settled } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import { Holdfast } from "../api/holdfast.js";
@@ -35,13 +35,13 @@ function deaf(wait: Wait): Wait {
   return { untilMs, ended: false, onEnd: () => {}, report };
 }
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let store: NetworkStore;
 let locks: Holdfast;
 
 beforeEach(() => {
-  port = new ManualPort();
-  store = new NetworkStore(port);
+  runtime = new ManualRuntime();
+  store = new NetworkStore(runtime);
   locks = new Holdfast(store);
 });
 
@@ -49,26 +49,26 @@ describe("a call to a store that says nothing", () => {
   it("ends where the store only looks at the wait, and the loop goes on", async () => {
     store.acquire = () => new Promise(() => {});
     const asked = watch(locks.mutex("m").acquire({ waitMs: 500, storeTimeoutMs: 100_000 }));
-    await port.advance(749);
+    await runtime.advance(749);
     expect(asked.state).toBe("pending");
-    await port.advance(1_000);
+    await runtime.advance(1_000);
     expect(asked.error).toBeInstanceOf(StoreError);
   });
 
   it("says for how long the store grants no free lock", async () => {
     const asked = watch(locks.mutex("m").acquire({ waitMs: 500 }));
     store.latest.wait?.report(null, null, 30_000);
-    await port.advance(750);
+    await runtime.advance(750);
     expect(asked.error).toBeInstanceOf(StoreError);
     expect(asked.error).toMatchObject({ outcome: "not_applied" });
   });
 
   it("asks it no more after its end", async () => {
     const asked = watch(locks.mutex("m").acquire({ waitMs: 500 }));
-    await port.advance(750);
+    await runtime.advance(750);
     expect(asked.error).toBeInstanceOf(StoreError);
     store.latest.busy();
-    await port.advance(10);
+    await runtime.advance(10);
     expect(store.asked).toHaveLength(1);
   });
 
@@ -79,15 +79,15 @@ describe("a call to a store that says nothing", () => {
       },
     });
     const asked = watch(locks.mutex("m").acquire({ waitMs: 500 }));
-    await port.advance(750);
+    await runtime.advance(750);
     expect(asked.error).toBeInstanceOf(StoreError);
   });
 
   it.each([0, 500, 60_000])("ends 250 ms after waitMs %d", async (waitMs) => {
     const asked = watch(locks.mutex("m").acquire({ waitMs, storeTimeoutMs: 100_000 }));
-    await port.advance(waitMs + 249);
+    await runtime.advance(waitMs + 249);
     expect(asked.error).toBeUndefined();
-    await port.advance(1);
+    await runtime.advance(1);
     expect(asked.error).toBeInstanceOf(StoreError);
     expect(asked.error).toMatchObject({
       message: `Lock "m": The store did not answer within ${waitMs + 250} ms.`,
@@ -100,9 +100,9 @@ describe("a call to a store that says nothing", () => {
     const asked = watch(locks.mutex("m").tryAcquire({ storeTimeoutMs: given }));
     const { storeTimeoutMs } = store.latest.claim;
     expect(storeTimeoutMs).toBe(given ?? 1_000);
-    await port.advance(storeTimeoutMs - 1);
+    await runtime.advance(storeTimeoutMs - 1);
     expect(asked.error).toBeUndefined();
-    await port.advance(1);
+    await runtime.advance(1);
     expect(asked.error).toBeInstanceOf(StoreError);
   });
 
@@ -110,14 +110,14 @@ describe("a call to a store that says nothing", () => {
     store.explain = async ({ message, outcome }) =>
       new StoreError(`${message} No server at a:1.`, { outcome });
     const asked = watch(locks.mutex("m").acquire({ waitMs: 500 }));
-    await port.advance(750);
+    await runtime.advance(750);
     expect(String(asked.error)).toContain("No server at a:1.");
   });
 
   it("says that the lock is held if the store said so of late", async () => {
     const asked = watch(locks.mutex("m").acquire({ waitMs: 500 }));
     store.latest.wait?.report(null, 1);
-    await port.advance(750);
+    await runtime.advance(750);
     expect(asked.error).toBeInstanceOf(AcquireTimeoutError);
   });
 
@@ -125,13 +125,13 @@ describe("a call to a store that says nothing", () => {
     const controller = new AbortController();
     const asked = watch(locks.mutex("m").acquire({ signal: controller.signal }));
     controller.abort("enough");
-    await port.advance(250);
+    await runtime.advance(250);
     expect(asked.error).toBe("enough");
   });
 
   it("gives back a grant that comes later", async () => {
     const asked = watch(locks.mutex("m").acquire({ waitMs: 500 }));
-    await port.advance(750);
+    await runtime.advance(750);
     expect(asked.error).toBeInstanceOf(StoreError);
     const grant = store.latest.grant(7n);
     await settled();
@@ -142,7 +142,7 @@ describe("a call to a store that says nothing", () => {
   it("does not end the calls behind it, which ask themselves", async () => {
     const first = watch(locks.mutex("m").acquire({ waitMs: 500 }));
     const second = watch(locks.mutex("m").acquire({ waitMs: 5_000 }));
-    await port.advance(750);
+    await runtime.advance(750);
     expect(first.error).toBeInstanceOf(StoreError);
     expect(second.error).toBeUndefined();
     expect(store.asked).toHaveLength(2);
@@ -153,8 +153,8 @@ describe("a call to a store that says nothing", () => {
 
   it("of a process that was blocked gets time to read the answer", async () => {
     const asked = watch(locks.mutex("m").acquire({ waitMs: 0 }));
-    port.block(10_000);
-    await port.advance(100);
+    runtime.block(10_000);
+    await runtime.advance(100);
     expect(asked.error).toBeUndefined();
     store.latest.grant(7n);
     await settled();
@@ -162,13 +162,13 @@ describe("a call to a store that says nothing", () => {
   });
 
   it("keeps no timer after its answer", async () => {
-    const before = port.alarms;
+    const before = runtime.alarms;
     const asked = watch(locks.mutex("m").acquire({ renew: false }));
     store.latest.grant(7n);
     await settled();
     await asked.value?.release();
-    expect(port.keepsAlive).toBe(false);
-    expect(port.alarms - before).toBeLessThanOrEqual(2);
+    expect(runtime.keepsAlive).toBe(false);
+    expect(runtime.alarms - before).toBeLessThanOrEqual(2);
   });
 });
 
@@ -179,7 +179,7 @@ it("several locks at once end in time, and leave their releases to the store", a
   await settled();
   store.latest.grant(7n);
   await settled();
-  await port.advance(750);
+  await runtime.advance(750);
   expect(asked.error).toBeInstanceOf(StoreError);
   expect(store.released).toHaveLength(1);
 });

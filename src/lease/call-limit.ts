@@ -41,7 +41,7 @@ export class CallLimit implements Limited {
   /** The call may take `patienceMs` from now on, or from the end of its wait. */
   constructor(call: Call, store: Store, limits: Limits, patienceMs: number) {
     const { wait } = call;
-    const nowMs = store.port.clock.nowMs();
+    const nowMs = store.runtime.clock.nowMs();
     this.#call = call;
     this.#store = store;
     this.#limits = limits;
@@ -66,7 +66,7 @@ export class CallLimit implements Limited {
 
   /** A timer that is a little late does not delay the next step; a blocked event loop does. */
   #plan(delayMs: number): void {
-    const nowMs = this.#store.port.clock.nowMs();
+    const nowMs = this.#store.runtime.clock.nowMs();
     const lateMs = nowMs - this.dueMs;
     const isOnTime = lateMs >= 0 && lateMs < LAST_MS;
     this.dueMs = (isOnTime ? this.dueMs : nowMs) + delayMs;
@@ -101,7 +101,7 @@ export class CallLimit implements Limited {
   }
 
   #error(): StoreError {
-    return unansweredError(this.#store.port.clock.nowMs() - this.#startMs);
+    return unansweredError(this.#store.runtime.clock.nowMs() - this.#startMs);
   }
 }
 

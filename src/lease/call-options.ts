@@ -46,7 +46,7 @@ export function claimFor(
   if (inside) meta = { ...meta, inside };
   if (traceparent !== undefined) meta = { ...meta, traceparent };
   const alone = transferable || !renew || maxHoldMs !== Number.POSITIVE_INFINITY;
-  const owner = store.port.random.id();
+  const owner = store.runtime.random.id();
   return {
     space,
     name,

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { beforeEach, describe, expect, it } from "vitest";
 import { CohortTrial, type Member } from "../../test/fixtures/cohort-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import type { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import type { AcquireOptions } from "../options/options.js";
@@ -109,7 +109,7 @@ describe("a lone call", () => {
     join({ waitMs: 60_000 });
     await settled();
     store.latest.wait?.report(null, null);
-    await trial.port.advance(5_000);
+    await trial.runtime.advance(5_000);
     join();
     await settled();
     expect(store.asked).toHaveLength(2);
@@ -142,10 +142,10 @@ describe("a lone call", () => {
     const first = await trial.holdWith(10n, options);
     const again: Member[] = [];
     first.lease.signal.addEventListener("abort", () => again.push(join(options)));
-    trial.port.block(5_000);
+    trial.runtime.block(5_000);
     const second = join(options);
     await settled();
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     for (const member of [second, ...again]) {
       await trial.grant(20n * BigInt(store.asked.length));
       expect(member.lease.state).toBe("held");
@@ -188,9 +188,9 @@ describe("a lone call", () => {
       await settled();
       controller.abort();
       await settled();
-      trial.port.block(5_000);
+      trial.runtime.block(5_000);
       const next = join(options);
-      await trial.port.advance(1);
+      await trial.runtime.advance(1);
       await trial.grant(20n);
       expect(next.lease.token).toBe(20n);
     } finally {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import type { Grant } from "../contract/store.js";
 import { StoreError } from "../errors/index.js";
@@ -28,7 +28,7 @@ describe("release", () => {
     const long = await trial.holdWith(10n);
     await long.lease.release();
     const short = await trial.holdWith(20n, { ttlMs: 900 });
-    await trial.port.advance(200);
+    await trial.runtime.advance(200);
     await short.lease.release();
     expect(trial.store.released.map(({ withinMs }) => withinMs)).toEqual([5_000, 700]);
   });
@@ -78,7 +78,7 @@ describe("release", () => {
 
     it("of a lease that is over is false", async () => {
       const { lease } = await trial.holdWith(10n, { ...sent, renew: false });
-      await trial.port.advance(60_000);
+      await trial.runtime.advance(60_000);
       expect(await lease.release()).toBe(false);
     });
 
@@ -125,7 +125,7 @@ describe("the failure of a store", () => {
     trial.store.explain = () => new Promise(() => {});
     const asked = await failed();
     expect(asked.error).toBeUndefined();
-    await trial.port.advance(1_000);
+    await trial.runtime.advance(1_000);
     expect(asked.error).toMatchObject({ message: 'Lock "x": It was silent.' });
   });
 
@@ -165,19 +165,19 @@ describe("a store that grants no free lock", () => {
     await settled();
     trial.store.latest.wait?.report(null, 0, 42_000);
     const impatient = watch(trial.locks.mutex("x").tryAcquire());
-    await trial.port.advance(500);
+    await trial.runtime.advance(500);
     expect(members[0]?.error).toMatchObject({ ...refusal, retryAfterMs: 41_500 });
     expect(impatient.error).toMatchObject(refusal);
     expect(members[1]?.state).toBe("pending");
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     expect(members[1]?.error).toMatchObject({ ...refusal, retryAfterMs: 41_400 });
   });
 
   it("is told by the last try of a call that has not heard from the store of late", async () => {
     const asked = watch(trial.locks.readWrite("x").read.acquire({ waitMs: 500 }));
-    await trial.port.advance(500);
+    await trial.runtime.advance(500);
     trial.store.latest.wait?.report(null, 0, 42_000);
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     expect(asked.error).toMatchObject(refusal);
   });
 
@@ -187,7 +187,7 @@ describe("a store that grants no free lock", () => {
     trial.store.latest.wait?.report(null, 0, 42_000);
     const terms = { mode: "exclusive", weight: 1, limit: null, meta: {} } as const;
     trial.store.latest.wait?.report({ token: 1n, ...terms, heldMs: 1, remainingMs: 9 }, 0);
-    await trial.port.advance(500);
+    await trial.runtime.advance(500);
     expect(asked.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
   });
 });
@@ -219,9 +219,9 @@ describe("a grant that has ended on its way", () => {
     const asked = trial.join({ waitMs: 500 });
     await settled();
     trial.store.latest.wait?.report(null, 0);
-    trial.port.block(500);
+    trial.runtime.block(500);
     const ended = endedGrant(10n);
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     expect(asked.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT" });
     expect(trial.store.released).toMatchObject([{ grant: ended }]);
   });
@@ -273,7 +273,7 @@ describe("close", () => {
     expect(trial.locks.held()).toEqual([]);
     expect(trial.store.isClosed).toBe(true);
     await settled();
-    expect(trial.port.alarms).toBe(0);
+    expect(trial.runtime.alarms).toBe(0);
   });
 
   it("asks no more for a call whose time ends in the same moment", async () => {
@@ -283,7 +283,7 @@ describe("close", () => {
       trial.store.latest.busy();
       void trial.locks.close();
     });
-    await trial.port.advance(50);
+    await trial.runtime.advance(50);
     expect(caller.error).toMatchObject({ code: "HF_CLOSED" });
     expect(trial.store.asked.length).toBe(1);
   });
@@ -318,11 +318,11 @@ describe("close", () => {
     const release = vi.spyOn(trial.store, "release").mockReturnValue(new Promise(() => {}));
     void first.lease.release();
     const closed = watch(trial.locks.close());
-    await trial.port.advance(limitMs - 1);
+    await trial.runtime.advance(limitMs - 1);
     expect(second.value?.state).toBe("released");
     expect(release.mock.calls.map(([, withinMs]) => withinMs)).toEqual([5_000, 5_000]);
     expect(trial.store.isClosed).toBe(false);
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     expect(trial.store.isClosed).toBe(true);
     expect(closed.state).toBe("resolved");
   });

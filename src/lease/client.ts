@@ -59,7 +59,7 @@ export class Client {
     this.#keeper = new Keeper(store);
     this.#releases = new Releases(store, this.#keeper);
     this.#cohorts = new Cohorts(store, this.#keeper, this.#releases);
-    this.#waits = new Waits(store.port);
+    this.#waits = new Waits(store.runtime);
   }
 
   assertOpen(): void {

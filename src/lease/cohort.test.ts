@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { beforeEach, describe, expect, it } from "vitest";
 import { CohortTrial, type Member } from "../../test/fixtures/cohort-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import type { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import type { Renewal } from "../contract/store.js";
 import type { AcquireOptions } from "../options/options.js";
@@ -19,15 +19,15 @@ beforeEach(() => {
 describe("those who wait for a turn", () => {
   it("keep the process alive, and nothing else does", async () => {
     const first = await trial.holdWith(10n);
-    expect(trial.port.keepsAlive).toBe(false);
+    expect(trial.runtime.keepsAlive).toBe(false);
     const member = join();
     await settled();
-    expect(trial.port.keepsAlive).toBe(true);
+    expect(trial.runtime.keepsAlive).toBe(true);
     await first.lease.release();
     await trial.grant(20n);
     await settled();
     expect(member.lease.state).toBe("held");
-    expect(trial.port.keepsAlive).toBe(false);
+    expect(trial.runtime.keepsAlive).toBe(false);
   });
 });
 
@@ -138,7 +138,7 @@ describe("turns", () => {
     await second.lease.release();
     await settled();
     const renewals = store.renewed.length;
-    await trial.port.advance(9_000);
+    await trial.runtime.advance(9_000);
     expect(store.renewed.length - renewals).toBeLessThan(3);
     expect(third.lease.state).toBe("held");
   });
@@ -151,7 +151,7 @@ describe("turns", () => {
     await first.lease.release();
     await trial.grant(20n);
     store.onRenew = () => Promise.reject(new Error("down"));
-    await trial.port.advance(29_500);
+    await trial.runtime.advance(29_500);
     await second.lease.release();
     expect(third.state).toBe("pending");
     expect(store.asked).toHaveLength(3);
@@ -161,7 +161,7 @@ describe("turns", () => {
 describe("a call that does not wait", () => {
   it("is told at once that this very process holds it", async () => {
     await trial.holdWith(10n);
-    await trial.port.advance(50);
+    await trial.runtime.advance(50);
     expect(await trial.locks.mutex("x").tryAcquire()).toBeNull();
     const other = join({ waitMs: 0 });
     await settled();
@@ -193,7 +193,7 @@ describe("a waiter that gives up", () => {
     const fourth = join();
     await settled();
     controller.abort(new Error("enough"));
-    await trial.port.advance(500);
+    await trial.runtime.advance(500);
     expect(second.error).toMatchObject({ message: "enough" });
     expect(third.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT", holder: { token: 10n } });
     await first.lease.release();

@@ -194,7 +194,7 @@ export class Cohort implements Tenant, LeaseGiver {
     const onReport = options.event
       ? (holder: HolderView | null, ahead: number | null) => this.#tellMembers(holder, ahead)
       : undefined;
-    const wait = new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined, onReport);
+    const wait = new WaitTime(store.runtime, Number.POSITIVE_INFINITY, undefined, onReport);
     this.#asking = wait;
     // A waiter that had a turn may come back for another while the other waiters have theirs.
     const isShared = this.#members.size > 1 || this.#ahead !== null;
@@ -273,7 +273,7 @@ export class Cohort implements Tenant, LeaseGiver {
     const isOver = this.#turnsLeft === 0 || this.#members.size === 0 || !hold.renews;
     if (isOver) return this.#endHold(lease);
     lease.publishRelease("released", undefined);
-    this.#startTurn(hold, this.#cohorts.store.port.clock.nowMs()).publishHandoff(true);
+    this.#startTurn(hold, this.#cohorts.store.runtime.clock.nowMs()).publishHandoff(true);
     return Promise.resolve(true);
   }
 
@@ -296,7 +296,7 @@ export class Cohort implements Tenant, LeaseGiver {
         this.#stay = undefined;
         this.#stayAlive();
       };
-      this.#stay ??= this.#cohorts.store.port.timers.after(DAY_MS, again, true);
+      this.#stay ??= this.#cohorts.store.runtime.timers.after(DAY_MS, again, true);
     }
   }
 
@@ -322,7 +322,7 @@ export class Cohort implements Tenant, LeaseGiver {
     const { traceparent } = lease;
     // The claim is that of the first turn.
     const meta = traceparent === undefined ? ofClaim : { ...ofClaim, traceparent };
-    const nowMs = this.#cohorts.store.port.clock.nowMs();
+    const nowMs = this.#cohorts.store.runtime.clock.nowMs();
     const heldMs = nowMs - lease.startMs;
     // `lease.remainingMs` might end the lease, in the middle of a change.
     const remainingMs = Math.max(0, lease.hold.deadlineMs - nowMs);

@@ -18,7 +18,7 @@ export async function explain(
   keepAlive = true,
 ): Promise<StoreError> {
   if (!store.explain) return error;
-  const { timers } = store.port;
+  const { timers } = store.runtime;
   let explained: Promise<StoreError>;
   try {
     explained = store.explain(error);

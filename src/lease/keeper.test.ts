@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
-import { ManualPort } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import type { Claim, Grant, KeepTerms } from "../contract/store.js";
 import { present } from "../errors/assert.js";
@@ -10,7 +10,7 @@ import { Keeper } from "./keeper.js";
 import type { HeldLease } from "./lease.js";
 
 const NEVER = new Promise<never>(() => {});
-let port: ManualPort;
+let runtime: ManualRuntime;
 let store: ScriptedStore;
 let keeper: Keeper;
 let tokens: bigint;
@@ -44,8 +44,8 @@ function keep(
 }
 
 beforeEach(() => {
-  port = new ManualPort();
-  store = new ScriptedStore(port);
+  runtime = new ManualRuntime();
+  store = new ScriptedStore(runtime);
   keeper = new Keeper(store);
   tokens = 0n;
 });
@@ -63,15 +63,15 @@ describe("a grant that has ended on its way", () => {
   const options = { ttlMs: 1_000, renew: true, graceMs: 0, maxHoldMs: 1_000 };
 
   it.each([
-    ["by its deadline", () => port.block(1_000)],
-    ["while the machine slept", () => port.sleep(1_000)],
+    ["by its deadline", () => runtime.block(1_000)],
+    ["while the machine slept", () => runtime.sleep(1_000)],
     ["by the store", (grant: Grant) => Object.assign(grant, { deadlineMs: 0 })],
   ])("%s is given back", async (_title, end: (grant: Grant) => void) => {
     const grant = store.grantFor(claimOf("o", { ttlMs: 1_000 }), 1n);
     end(grant);
     expect(keeper.keep(grant, null, options)).toBeNull();
     expect(store.released).toMatchObject([{ grant, withinMs: 5_000 }]);
-    expect([grant.keptBy, keeper.leases(), port.alarms]).toEqual([undefined, [], 0]);
+    expect([grant.keptBy, keeper.leases(), runtime.alarms]).toEqual([undefined, [], 0]);
   });
 
   it("leaves the hold that it would have replaced alone", () => {
@@ -86,46 +86,46 @@ describe("a grant that has ended on its way", () => {
 describe("renewals", () => {
   it("come every third of the ttl, for as long as it is held", async () => {
     const { onLost, hold } = keep();
-    await port.advance(9_999);
+    await runtime.advance(9_999);
     expect(store.renewed).toHaveLength(0);
-    await port.advance(290_001);
+    await runtime.advance(290_001);
     expect(store.renewed).toHaveLength(30);
     expect(onLost).not.toHaveBeenCalled();
     keeper.drop(hold);
-    await port.advance(60_000);
+    await runtime.advance(60_000);
     expect(store.renewed).toHaveLength(30);
   });
 
   it("of all that is due travel together, at most 1,000 at a time", async () => {
     for (let index = 0; index < 2_500; index += 1) keep();
-    await port.advance(10_010);
+    await runtime.advance(10_010);
     expect(store.renewed.map((batch) => batch.length)).toEqual([1_000, 1_000, 500]);
     expect(new Set(store.renewed.flat()).size).toBe(2_500);
   });
 
   it("take along what is due soon after", async () => {
     keep();
-    await port.advance(900);
+    await runtime.advance(900);
     keep();
-    await port.advance(5_000);
+    await runtime.advance(5_000);
     keep();
-    await port.advance(4_100);
+    await runtime.advance(4_100);
     expect(store.renewed.map((batch) => batch.length)).toEqual([2]);
   });
 
   it("are not sent for a fixed lease", async () => {
     const { onLost } = keep({ renew: false });
-    await port.advance(29_999);
+    await runtime.advance(29_999);
     expect(store.renewed).toEqual([]);
-    await port.advance(1);
+    await runtime.advance(1);
     expect(onLost).toHaveBeenCalledWith("expired", "");
   });
 
   it("keep no process alive", async () => {
     keep();
-    await port.advance(15_000);
-    expect(port.alarms).toBeGreaterThan(0);
-    expect(port.keepsAlive).toBe(false);
+    await runtime.advance(15_000);
+    expect(runtime.alarms).toBeGreaterThan(0);
+    expect(runtime.keepsAlive).toBe(false);
   });
 });
 
@@ -133,22 +133,22 @@ describe("a renewal that fails", () => {
   it("is tried again until the deadline, and the lease is not lost before", async () => {
     const { onLost, grant } = keep();
     store.onRenew = () => Promise.reject(new Error("down"));
-    await port.advance(29_999);
+    await runtime.advance(29_999);
     expect(store.renewed.length).toBeGreaterThan(10);
     expect(onLost).not.toHaveBeenCalled();
     store.onRenew = async (grants) => grants.map((one) => store.extend(one));
     grant.deadlineMs += 1_000;
-    await port.advance(20_000);
+    await runtime.advance(20_000);
     expect(onLost).not.toHaveBeenCalled();
   });
 
   it("ends the lease at its deadline, and nothing is sent after it", async () => {
     const { onLost } = keep();
     store.onRenew = () => Promise.reject(new Error("down"));
-    await port.advance(30_000);
+    await runtime.advance(30_000);
     expect(onLost).toHaveBeenCalledExactlyOnceWith("expired", "");
     const tries = store.renewed.length;
-    await port.advance(60_000);
+    await runtime.advance(60_000);
     expect(store.renewed).toHaveLength(tries);
     expect(store.released).toHaveLength(1);
   });
@@ -156,24 +156,24 @@ describe("a renewal that fails", () => {
   it("by silence is repeated while the first is still under way", async () => {
     keep();
     store.onRenew = () => NEVER;
-    await port.advance(29_999);
+    await runtime.advance(29_999);
     expect(store.renewed.length).toBeGreaterThanOrEqual(4);
   });
 
   it("by silence is reported at each repetition, long before the loss", async () => {
     const { onRenewal, onLost, grant } = keep();
     store.onRenew = () => NEVER;
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     expect(onRenewal).not.toHaveBeenCalled();
-    await port.advance(5_000);
+    await runtime.advance(5_000);
     const error = { message: "The store has not answered the renewal for 5000 ms." };
     const [[first] = []] = onRenewal.mock.calls;
     expect(first).toMatchObject({ outcome: "failed", error, atMs: 16_000 });
     expect(first?.afterMs).toBe(grant.deadlineMs);
-    await port.advance(14_999);
+    await runtime.advance(14_999);
     expect(onLost).not.toHaveBeenCalled();
     expect(onRenewal).toHaveBeenCalledTimes(store.renewed.length - 1);
-    await port.advance(1);
+    await runtime.advance(1);
     expect(onLost).toHaveBeenCalledOnce();
     expect(onRenewal).toHaveBeenCalledTimes(store.renewed.length);
   });
@@ -186,7 +186,7 @@ describe("a renewal that fails", () => {
     store.explain = vi.fn(async ({ message, outcome }) => {
       return new StoreError(`${message} No server at a:1.`, { outcome, cause: reason });
     });
-    await port.advance(15_000);
+    await runtime.advance(15_000);
     for (const heard of [onRenewal, other.onRenewal]) {
       const [[first] = []] = heard.mock.calls;
       expect(String(first?.error)).toContain("for 5000 ms. No server at a:1.");
@@ -198,12 +198,12 @@ describe("a renewal that fails", () => {
     const { onRenewal, onLost } = keep();
     store.onRenew = () => NEVER;
     store.explain = () => NEVER;
-    await port.advance(15_000);
+    await runtime.advance(15_000);
     expect(onRenewal).not.toHaveBeenCalled();
-    expect(port.keepsAlive).toBe(false);
-    await port.advance(101);
+    expect(runtime.keepsAlive).toBe(false);
+    await runtime.advance(101);
     expect(onRenewal).toHaveBeenCalledOnce();
-    await port.advance(14_899);
+    await runtime.advance(14_899);
     expect(onLost).toHaveBeenCalledOnce();
     expect(onRenewal.mock.lastCall?.[0].outcome).toBe("failed");
   });
@@ -217,19 +217,19 @@ describe("a renewal that fails", () => {
         fail = reject;
       });
     };
-    await port.advance(15_000);
+    await runtime.advance(15_000);
     expect(onRenewal).toHaveBeenCalledOnce();
     fail(new Error("timeout"));
-    await port.advance(0);
+    await runtime.advance(0);
     expect(onRenewal).toHaveBeenCalledOnce();
   });
 
   it("by silence is not reported where the event loop was blocked", async () => {
     const { onRenewal } = keep();
     store.onRenew = () => NEVER;
-    await port.advance(10_000);
-    port.block(8_000);
-    await port.advance(0);
+    await runtime.advance(10_000);
+    runtime.block(8_000);
+    await runtime.advance(0);
     expect(store.renewed).toHaveLength(2);
     expect(onRenewal).not.toHaveBeenCalled();
   });
@@ -241,17 +241,17 @@ describe("a renewal that fails", () => {
       new Promise((resolve) => {
         answers.push(() => resolve(grants.map((one) => store.extend(one))));
       });
-    await port.advance(25_000);
+    await runtime.advance(25_000);
     expect(answers.length).toBeGreaterThan(2);
     onRenewal.mockClear();
     for (const answer of answers.splice(0)) answer();
-    await port.advance(0);
+    await runtime.advance(0);
     expect(onRenewal).toHaveBeenCalledOnce();
     expect(onRenewal.mock.calls[0]?.[0].outcome).toBe("renewed");
     // The last copy was sent after 23.7 s, and the next renewal is due 10 s later.
-    await port.advance(8_500);
+    await runtime.advance(8_500);
     expect(answers).toHaveLength(0);
-    await port.advance(500);
+    await runtime.advance(500);
     expect(answers).toHaveLength(1);
   });
 
@@ -264,10 +264,10 @@ describe("a renewal that fails", () => {
         fail = reject;
       });
     };
-    await port.advance(15_000);
+    await runtime.advance(15_000);
     onRenewal.mockClear();
     fail(new Error("timeout"));
-    await port.advance(9_000);
+    await runtime.advance(9_000);
     expect(onRenewal).not.toHaveBeenCalled();
     expect(store.renewed).toHaveLength(2);
   });
@@ -278,11 +278,11 @@ describe("a renewal that fails", () => {
       store.onRenew = async (grants) => grants.map((one) => store.extend(one));
       return NEVER;
     };
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     expect(store.renewed).toHaveLength(1);
-    await port.advance(5_000);
+    await runtime.advance(5_000);
     expect(store.renewed).toHaveLength(2);
-    await port.advance(25_000);
+    await runtime.advance(25_000);
     expect(onLost).not.toHaveBeenCalled();
   });
 
@@ -291,7 +291,7 @@ describe("a renewal that fails", () => {
     async (ttlMs) => {
       const { onWarning } = keep({ ttlMs, graceMs: ttlMs / 2 - 1 });
       store.onRenew = () => NEVER;
-      await port.advance(ttlMs / 2 + 1);
+      await runtime.advance(ttlMs / 2 + 1);
       expect(onWarning).toHaveBeenCalled();
       expect(store.renewed.length).toBeGreaterThanOrEqual(4);
       expect(store.renewed.map((batch) => batch.length)).toEqual(store.renewed.map(() => 1));
@@ -304,7 +304,7 @@ describe("a renewal that fails", () => {
       grants.map((one) =>
         one === bad.grant ? { type: "unknown", error: new Error("odd") } : store.extend(one),
       );
-    await port.advance(31_000);
+    await runtime.advance(31_000);
     expect(bad.onLost).toHaveBeenCalled();
     expect(good.onLost).not.toHaveBeenCalled();
   });
@@ -314,14 +314,14 @@ describe("a renewal that fails", () => {
     store.onRenew = async () => [
       { type: "gone", reason: "revoked", detail: "x".repeat(5_000_000) },
     ];
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     expect(onLost).toHaveBeenCalledExactlyOnceWith("revoked", "x".repeat(1_024));
   });
 
   it("because the grant is gone ends the lease at once, with the store's word", async () => {
     const { onLost } = keep();
     store.onRenew = async () => [{ type: "gone", reason: "revoked", detail: "stuck" }];
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     expect(onLost).toHaveBeenCalledExactlyOnceWith("revoked", "stuck");
   });
 });
@@ -332,12 +332,12 @@ describe("a process that did not run", () => {
     async (how) => {
       const over = keep({ ttlMs: 1_000 });
       const alive = keep({ ttlMs: 60_000 });
-      port[how](30_000);
-      await port.advance(400);
+      runtime[how](30_000);
+      await runtime.advance(400);
       expect(over.onLost).toHaveBeenCalledWith("expired", "");
       expect(store.renewed.flat()).not.toContain(over.grant);
       expect(alive.onLost).not.toHaveBeenCalled();
-      await port.advance(100);
+      await runtime.advance(100);
       expect(store.renewed.flat()).toContain(alive.grant);
     },
   );
@@ -345,7 +345,7 @@ describe("a process that did not run", () => {
   it("is told the truth by the first check, before any timer", () => {
     const { hold, onLost } = keep({ ttlMs: 1_000 });
     expect(keeper.check(hold)).toBe(true);
-    port.block(1_000);
+    runtime.block(1_000);
     expect(keeper.check(hold)).toBe(false);
     expect(onLost).toHaveBeenCalledExactlyOnceWith("expired", "");
   });
@@ -450,7 +450,7 @@ describe("a newer grant of the same name", () => {
 
   it("says that an older hold has expired, if it has", () => {
     const older = keep({ ttlMs: 1_000, renew: false }, { name: "x" });
-    port.block(2_000);
+    runtime.block(2_000);
     keep({}, { name: "x" });
     expect(older.onLost).toHaveBeenCalledExactlyOnceWith("expired", "");
   });
@@ -459,9 +459,9 @@ describe("a newer grant of the same name", () => {
 describe("maxHoldMs", () => {
   it("ends the lease, whatever the renewals say, and gives it back", async () => {
     const { onLost, grant } = keep({ maxHoldMs: 45_000 });
-    await port.advance(44_999);
+    await runtime.advance(44_999);
     expect(onLost).not.toHaveBeenCalled();
-    await port.advance(1);
+    await runtime.advance(1);
     expect(onLost).toHaveBeenCalledExactlyOnceWith("max_hold", "");
     expect(store.released.map((release) => release.grant)).toEqual([grant]);
   });
@@ -470,28 +470,28 @@ describe("maxHoldMs", () => {
 describe("graceMs", () => {
   it("warns that long before the deadline, and renews no more", async () => {
     const { onLost, onWarning } = keep({ renew: false, graceMs: 5_000 });
-    await port.advance(24_999);
+    await runtime.advance(24_999);
     expect(onWarning).not.toHaveBeenCalled();
-    await port.advance(1);
+    await runtime.advance(1);
     expect(onWarning).toHaveBeenCalledTimes(1);
-    await port.advance(4_999);
+    await runtime.advance(4_999);
     expect(onLost).not.toHaveBeenCalled();
-    await port.advance(1);
+    await runtime.advance(1);
     expect(onLost).toHaveBeenCalledExactlyOnceWith("expired", "");
     expect(onWarning).toHaveBeenCalledTimes(1);
   });
 
   it("warns before maxHoldMs, too", async () => {
     const { onWarning } = keep({ graceMs: 5_000, maxHoldMs: 60_000 });
-    await port.advance(54_999);
+    await runtime.advance(54_999);
     expect(onWarning).not.toHaveBeenCalled();
-    await port.advance(1);
+    await runtime.advance(1);
     expect(onWarning).toHaveBeenCalledTimes(1);
   });
 
   it("does not warn while renewals succeed", async () => {
     const { onWarning } = keep({ graceMs: 14_000 });
-    await port.advance(600_000);
+    await runtime.advance(600_000);
     expect(onWarning).not.toHaveBeenCalled();
   });
 });
@@ -504,12 +504,12 @@ describe("a detached hold", () => {
       new Promise((resolve) => {
         answer = () => resolve(grants.map((one) => store.extend(one)));
       });
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     if (detached) keeper.detach(detached.hold);
     expect(store.detached).toEqual([detached?.grant]);
     answer();
     store.onRenew = async (grants) => grants.map((one) => store.extend(one));
-    await port.advance(120_000);
+    await runtime.advance(120_000);
     for (const { onLost } of others) expect(onLost).not.toHaveBeenCalled();
     expect(detached?.onLost).toHaveBeenCalledWith("expired", "");
     expect(store.released).toEqual([]);
@@ -533,15 +533,15 @@ describe("with a renewer", () => {
 
   it("sends no renewals, and goes by the deadlines that the renewer moves", async () => {
     const { grant, hold, onLost } = keep({ maxHoldMs: 3_600_000 });
-    const endMs = port.nowMs + 3_600_000;
+    const endMs = runtime.nowMs + 3_600_000;
     expect(terms).toEqual([{ ttlMs: 30_000, renew: true, graceMs: 0, endMs }]);
     for (let renewal = 0; renewal < 10; renewal += 1) {
-      await port.advance(20_000);
+      await runtime.advance(20_000);
       store.extend(grant);
     }
     expect(store.renewed).toEqual([]);
     expect(keeper.check(hold)).toBe(true);
-    await port.advance(30_000);
+    await runtime.advance(30_000);
     expect(onLost).toHaveBeenCalledWith("expired", "");
   });
 
@@ -549,7 +549,7 @@ describe("with a renewer", () => {
     const { hold, onWarning } = keep({ graceMs: 5_000 });
     await keeper.renew(hold, 60_000);
     expect(terms.at(-1)).toMatchObject({ ttlMs: 60_000, renew: true });
-    await port.advance(60_000 - 5_000);
+    await runtime.advance(60_000 - 5_000);
     expect(onWarning).toHaveBeenCalledOnce();
     expect(terms.at(-1)).toMatchObject({ renew: false });
     keeper.setTtl(hold, 60_000);
@@ -560,7 +560,7 @@ describe("with a renewer", () => {
     const { hold } = keep();
     store.onRenew = () => Promise.reject(new Error("away"));
     expect(await keeper.renew(hold, 30_000)).toMatchObject({ type: "unknown" });
-    await port.advance(20_000);
+    await runtime.advance(20_000);
     expect(store.renewed).toHaveLength(1);
   });
 
@@ -574,9 +574,9 @@ describe("with a renewer", () => {
 
   it("hears of a loss in its own timer, with the reason of the store", async () => {
     const { grant, onLost } = keep();
-    await port.advance(29_000);
+    await runtime.advance(29_000);
     known = () => store.tell(grant, "replaced");
-    await port.advance(2_000);
+    await runtime.advance(2_000);
     expect(onLost).toHaveBeenCalledOnce();
     expect(onLost).toHaveBeenCalledWith("replaced", "");
   });

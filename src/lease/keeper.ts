@@ -73,8 +73,8 @@ export class Keeper {
    */
   keep(grant: Grant, tenant: Tenant | null, options: KeepOptions): Hold | null {
     assert(!grant.keptBy, "a grant is kept by one hold");
-    const { port, renewer } = this.#store;
-    const nowMs = port.clock.exactMs();
+    const { runtime, renewer } = this.#store;
+    const nowMs = runtime.clock.exactMs();
     // rule: ended-grant-makes-no-lease
     if (nowMs >= grant.deadlineMs || this.#hasEnded(grant)) {
       this.#giveBack(grant);
@@ -117,7 +117,7 @@ export class Keeper {
   check(hold: Hold): boolean {
     if (hold.isLive) this.#store.renewer?.catchUp(hold.grant);
     // rule: held-by-the-clock
-    if (hold.isLive && this.#store.port.clock.exactMs() >= hold.deadlineMs) {
+    if (hold.isLive && this.#store.runtime.clock.exactMs() >= hold.deadlineMs) {
       this.#lose(hold, hold.loss);
     }
     return hold.isLive;
@@ -171,7 +171,7 @@ export class Keeper {
   #arm(): void {
     const next = this.#holds.peek();
     if (!next) return;
-    const { clock, timers } = this.#store.port;
+    const { clock, timers } = this.#store.runtime;
     this.#timer?.cancel();
     const nowMs = clock.nowMs();
     // rule: sleep-of-the-machine-is-noticed
@@ -182,7 +182,7 @@ export class Keeper {
 
   #tick(): void {
     this.#timerMs = Number.POSITIVE_INFINITY;
-    const nowMs = this.#store.port.clock.exactMs();
+    const nowMs = this.#store.runtime.clock.exactMs();
     const first = this.#holds.peek();
     if (first && first.dueMs > nowMs) return this.#arm();
     const batch: Hold[] = [];
@@ -214,7 +214,7 @@ export class Keeper {
   }
 
   async #send(batch: readonly Hold[]): Promise<readonly Renewal[]> {
-    const { clock } = this.#store.port;
+    const { clock } = this.#store.runtime;
     const sentMs = clock.nowMs();
     const deadlines = batch.map(({ deadlineMs }) => deadlineMs);
     const requests = batch.map((hold) => ++hold.requests);
@@ -248,7 +248,7 @@ export class Keeper {
     const isRenewed = renewal.type === "renewed";
     if (request <= hold.answered) return this.#onCopy(hold, isRenewed, sentMs);
     hold.isUnanswered = false;
-    const { clock } = this.#store.port;
+    const { clock } = this.#store.runtime;
     // rule: renewals-come-in-time
     hold.renewMs = isRenewed ? hold.renewalDueMs(sentMs) : clock.nowMs() + retryAfterMs(hold.ttlMs);
     if (hold.hasRenewer) hold.renewMs = Number.POSITIVE_INFINITY;
@@ -280,7 +280,7 @@ export class Keeper {
   }
 
   #silence(askedMs: number): StoreError {
-    const silentMs = Math.round(this.#store.port.clock.nowMs() - askedMs);
+    const silentMs = Math.round(this.#store.runtime.clock.nowMs() - askedMs);
     const message = `The store has not answered the renewal for ${silentMs} ms.`;
     return new StoreError(message, { outcome: "unknown" });
   }
@@ -297,7 +297,7 @@ export class Keeper {
     outcome: RenewalReport["outcome"],
     { beforeMs = afterMs, error }: { beforeMs?: number; error?: unknown } = {},
   ): RenewalReport {
-    const report = { outcome, atMs: this.#store.port.clock.nowMs(), beforeMs, afterMs };
+    const report = { outcome, atMs: this.#store.runtime.clock.nowMs(), beforeMs, afterMs };
     return error === undefined ? report : { ...report, error };
   }
 

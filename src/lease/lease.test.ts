@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import {
   InvalidOptionError,
@@ -32,7 +32,7 @@ describe("a lease that is held", () => {
     const lease = await take();
     expect(lease).toMatchObject({ name: "x", token: 10n, state: "held", handle: null });
     expect(lease.remainingMs()).toBe(30_000);
-    await trial.port.advance(4_000);
+    await trial.runtime.advance(4_000);
     expect(lease.remainingMs()).toBe(26_000);
     expect(() => lease.assertHeld()).not.toThrow();
   });
@@ -49,7 +49,7 @@ describe("a lease that is held", () => {
 
   it("is compared with the clock, not with a flag, right after the loop was blocked", async () => {
     const lease = await take();
-    trial.port.block(30_000);
+    trial.runtime.block(30_000);
     const loss = { code: "HF_LEASE_LOST", reason: "expired", lockName: "x", token: 10n };
     expect(() => lease.assertHeld()).toThrow(expect.objectContaining(loss));
     expect(lease.state).toBe("lost");
@@ -58,15 +58,15 @@ describe("a lease that is held", () => {
 
   it("is compared with a clock that counts the sleep of the machine", async () => {
     const lease = await take();
-    trial.port.sleep(30_000);
+    trial.runtime.sleep(30_000);
     expect(lease.state).toBe("lost");
   });
 
   it("is over to the millisecond", async () => {
     const lease = await take();
-    trial.port.block(29_999);
+    trial.runtime.block(29_999);
     expect(lease.state).toBe("held");
-    trial.port.block(1);
+    trial.runtime.block(1);
     expect(lease.state).toBe("lost");
   });
 });
@@ -85,7 +85,7 @@ describe("the signal", () => {
       },
     );
     const lease = await take();
-    await trial.port.advance(60_000);
+    await trial.runtime.advance(60_000);
     expect(made).not.toHaveBeenCalled();
     expect(lease.signal).toBe(lease.signal);
     expect(made).toHaveBeenCalledTimes(1);
@@ -95,9 +95,9 @@ describe("the signal", () => {
     const lease = await take({ renew: false });
     const aborted = vi.fn();
     lease.signal.addEventListener("abort", aborted);
-    await trial.port.advance(29_999);
+    await trial.runtime.advance(29_999);
     expect(aborted).not.toHaveBeenCalled();
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     expect(aborted).toHaveBeenCalledTimes(1);
     expect(lease.signal.reason).toBeInstanceOf(LeaseLostError);
     expect(() => lease.assertHeld()).toThrow(lease.signal.reason);
@@ -105,33 +105,33 @@ describe("the signal", () => {
 
   it("has aborted already for who looks late", async () => {
     const lease = await take({ renew: false });
-    await trial.port.advance(60_000);
+    await trial.runtime.advance(60_000);
     expect(lease.signal.aborted).toBe(true);
     const blocked = await trial.holdWith(20n, { renew: false });
-    trial.port.block(60_000);
+    trial.runtime.block(60_000);
     expect(blocked.lease.signal.aborted).toBe(true);
   });
 
   it("says when the lease ends, and not that it has ended", async () => {
     const { signal } = await take({ maxHoldMs: 20_000, graceMs: 5_000 });
-    await trial.port.advance(15_000);
+    await trial.runtime.advance(15_000);
     expect(signal.reason.message).toBe(
       'The lease of lock "x" ends in 5000 ms: it reaches maxHoldMs then. ' +
         "Stop the work it guards, and check its token wherever it writes.",
     );
     const { lease } = await trial.holdWith(20n, { renew: false, graceMs: 5_000 });
-    await trial.port.advance(25_000);
+    await trial.runtime.advance(25_000);
     expect(lease.signal.reason.message).toMatch(
       /^The lease of lock "x" ends in 5000 ms: it has not been renewed\. Stop the work/,
     );
-    await trial.port.advance(5_000);
+    await trial.runtime.advance(5_000);
     expect(() => lease.assertHeld()).toThrow(/ is lost: it was not renewed before its deadline/);
   });
 
   it("aborts graceMs before, while the lease still holds", async () => {
     const lease = await take({ renew: false, graceMs: 5_000 });
     const { signal } = lease;
-    await trial.port.advance(25_000);
+    await trial.runtime.advance(25_000);
     expect(signal.aborted).toBe(true);
     expect(signal.reason).toMatchObject({ code: "HF_LEASE_LOST", reason: "expired" });
     expect(lease.state).toBe("held");
@@ -141,7 +141,7 @@ describe("the signal", () => {
 
   it("has aborted for who looks first within the grace", async () => {
     const lease = await take({ renew: false, graceMs: 5_000 });
-    await trial.port.advance(25_000);
+    await trial.runtime.advance(25_000);
     expect(lease.signal.aborted).toBe(true);
   });
 
@@ -149,7 +149,7 @@ describe("the signal", () => {
     const lease = await take();
     const { signal } = lease;
     await lease.release();
-    await trial.port.advance(60_000);
+    await trial.runtime.advance(60_000);
     expect(signal.aborted).toBe(false);
   });
 });
@@ -167,7 +167,7 @@ describe("release", () => {
 
   it("of a lost lease is false, and stays lost", async () => {
     const lease = await take({ renew: false });
-    await trial.port.advance(30_000);
+    await trial.runtime.advance(30_000);
     expect(await lease.release()).toBe(false);
     expect(lease.state).toBe("lost");
     trial.store.released.length = 0;
@@ -177,7 +177,7 @@ describe("release", () => {
 
   it("that comes first in a blocked process finds the lease lost", async () => {
     const lease = await take();
-    trial.port.block(31_000);
+    trial.runtime.block(31_000);
     expect(await lease.release()).toBe(false);
     expect(lease.state).toBe("lost");
   });
@@ -192,7 +192,7 @@ describe("release", () => {
 describe("renew", () => {
   it("moves the deadline on at once, for the same time or another", async () => {
     const lease = await take();
-    trial.port.block(10_000);
+    trial.runtime.block(10_000);
     await lease.renew();
     expect(lease.remainingMs()).toBe(30_000);
     trial.store.onRenew = async (grants) => grants.map((one) => trial.store.extend(one, 60_000));
@@ -234,7 +234,7 @@ describe("a transferable lease", () => {
     expect(closed.state).toBe("resolved");
     expect(trial.store.released).toEqual([]);
     expect(lease.state).toBe("held");
-    await trial.port.advance(30_000);
+    await trial.runtime.advance(30_000);
     expect(trial.store.renewed).toEqual([]);
     expect(lease.state).toBe("lost");
     expect(() => lease.assertHeld()).toThrow(LeaseLostError);
@@ -244,9 +244,9 @@ describe("a transferable lease", () => {
     const lease = await take({ transferable: true });
     const { signal } = lease;
     lease.detach();
-    await trial.port.advance(29_000);
+    await trial.runtime.advance(29_000);
     expect(signal.aborted).toBe(false);
-    await trial.port.advance(1_000);
+    await trial.runtime.advance(1_000);
     expect(signal.reason).toMatchObject({ code: "HF_LEASE_LOST", reason: "expired" });
     expect(trial.store.released).toEqual([]);
   });

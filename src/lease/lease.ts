@@ -336,7 +336,7 @@ export class HeldLease implements Lease, Tenant {
   }
 
   #nowMs(): number {
-    return this.#keeper.store.port.clock.nowMs();
+    return this.#keeper.store.runtime.clock.nowMs();
   }
 
   #about(): LeaseEvent {

@@ -33,8 +33,8 @@ export class Releases implements LeaseGiver {
   giveBack(lease: HeldLease, keep?: Keep): Promise<boolean> {
     const { hold } = lease;
     this.#keeper.drop(hold);
-    const { port, traits } = this.#store;
-    const restMs = hold.deadlineMs - port.clock.nowMs();
+    const { runtime, traits } = this.#store;
+    const restMs = hold.deadlineMs - runtime.clock.nowMs();
     const withinMs = Math.min(Math.max(0, restMs), RELEASE_MS);
     this.#underWay += 1;
     // No async function: its frame would be a seventh of all bytes of a pair.
@@ -45,7 +45,7 @@ export class Releases implements LeaseGiver {
     // The caller of `once` has to know that the mark is there.
     if (!lease.isReleaseSent || !traits.ordersReleases || keep) return answered;
     // Requests of this turn are sent by then.
-    return new Promise((resolve) => port.timers.soon(() => resolve(true)));
+    return new Promise((resolve) => runtime.timers.soon(() => resolve(true)));
   }
 
   /** Resolves when no release is under way; each is bounded, and so is this. */

@@ -22,7 +22,7 @@ export class Shutdown {
 
   /** Gives back all leases, but does not wait for a store that is out of reach. */
   async giveBackAll(): Promise<void> {
-    const { timers } = this.#store.port;
+    const { timers } = this.#store.runtime;
     let timer: Timer | undefined;
     const unreachable = new Promise<void>((resolve) => {
       timer = timers.after(DOUBT_MS, () => {
@@ -44,7 +44,7 @@ export class Shutdown {
       await this.#giveBack();
       await this.#keeper.stop();
       // A grant that the store answered in this very moment is known here a few promises later.
-      await new Promise<void>((resume) => this.#store.port.timers.soon(resume));
+      await new Promise<void>((resume) => this.#store.runtime.timers.soon(resume));
     } while (!this.#releases.isIdle || this.#keeper.leases().length > 0);
   }
 

@@ -17,7 +17,7 @@ export function traced(
   const { store, target } = call;
   const { start, end } = events.acquire;
   const event: AcquireEvent & { error?: unknown } = describe(store, target.kind, target);
-  const startMs = store.port.clock.nowMs();
+  const startMs = store.runtime.clock.nowMs();
   return start.runStores(event, () => {
     const asked = ask(event).then(
       (result) => {
@@ -54,7 +54,7 @@ function noteResult(event: AcquireEvent, call: TracedCall, result: LeaseResult):
 
 function publishEnd(event: AcquireEvent, store: Store, startMs: number): void {
   const { error, asyncStart, asyncEnd } = events.acquire;
-  event.waitedMs = store.port.clock.nowMs() - startMs;
+  event.waitedMs = store.runtime.clock.nowMs() - startMs;
   if ("error" in event) error.publish(event);
   asyncStart.publish(event);
   asyncEnd.publish(event);

@@ -1,59 +1,59 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { ManualPort } from "../../test/fixtures/manual-port.js";
-import type { Port } from "../time/port.js";
+import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
+import type { Runtime } from "../time/runtime.js";
 import type { Timer } from "../time/timers.js";
 import { WaitTime } from "./wait-time.js";
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 
 beforeEach(() => {
-  port = new ManualPort();
+  runtime = new ManualRuntime();
 });
 
 describe("a wait", () => {
   it("sets no timer and hears no signal until a listener is set", () => {
     const controller = new AbortController();
     const listen = vi.spyOn(controller.signal, "addEventListener");
-    new WaitTime(port, 1_000, controller.signal);
-    expect(port.alarms).toBe(0);
+    new WaitTime(runtime, 1_000, controller.signal);
+    expect(runtime.alarms).toBe(0);
     expect(listen).not.toHaveBeenCalled();
   });
 
   it("without a listener is over all the same, for a store that looks", () => {
     const controller = new AbortController();
     const waits = [
-      new WaitTime(port, 1_000, undefined),
-      new WaitTime(port, 1_000, controller.signal),
-      new WaitTime(port, Number.POSITIVE_INFINITY, undefined),
+      new WaitTime(runtime, 1_000, undefined),
+      new WaitTime(runtime, 1_000, controller.signal),
+      new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined),
     ];
     const ends = (): unknown[] => waits.map(({ ended, endedBy }) => ended && endedBy);
     expect(ends()).toEqual([false, false, false]);
     controller.abort();
-    port.block(1_000);
+    runtime.block(1_000);
     expect(ends()).toEqual(["time", "signal", false]);
   });
 
   it("is over by time, which counts from its start", async () => {
-    const wait = new WaitTime(port, 1_000, undefined);
-    port.block(400);
+    const wait = new WaitTime(runtime, 1_000, undefined);
+    runtime.block(400);
     const ended = vi.fn();
     wait.onEnd(ended);
-    expect(port.keepsAlive).toBe(true);
-    await port.advance(599);
+    expect(runtime.keepsAlive).toBe(true);
+    await runtime.advance(599);
     expect(ended).not.toHaveBeenCalled();
-    await port.advance(1);
+    await runtime.advance(1);
     expect(ended).toHaveBeenCalledTimes(1);
     expect(wait.endedBy).toBe("time");
   });
 
   it("that ends with a report is informed, though the process stopped meanwhile", async () => {
-    const wait = new WaitTime(port, 2_000, undefined);
+    const wait = new WaitTime(runtime, 2_000, undefined);
     wait.endsWithReport = true;
     wait.onEnd(() => {});
     expect(wait.isInformed).toBe(false);
     wait.report(null);
-    port.block(3_000);
-    await port.advance(0);
+    runtime.block(3_000);
+    await runtime.advance(0);
     expect([wait.endedBy, wait.isInformed]).toEqual(["time", true]);
   });
 
@@ -63,36 +63,36 @@ describe("a wait", () => {
       tasks.push(task);
       return { cancel() {}, keepAlive() {} };
     };
-    const { clock, random, timers } = port;
-    const early: Port = { clock, random, timers: { ...timers, after } };
+    const { clock, random, timers } = runtime;
+    const early: Runtime = { clock, random, timers: { ...timers, after } };
     const wait = new WaitTime(early, 1_000, undefined);
     const ended = vi.fn();
     wait.onEnd(ended);
-    port.block(999.5);
+    runtime.block(999.5);
     tasks.shift()?.();
     expect(ended).not.toHaveBeenCalled();
-    port.block(0.5);
+    runtime.block(0.5);
     tasks.shift()?.();
     expect(ended).toHaveBeenCalledTimes(1);
   });
 
   it("is over by its signal, also by one that had aborted before", () => {
     const controller = new AbortController();
-    const wait = new WaitTime(port, 1_000, controller.signal);
+    const wait = new WaitTime(runtime, 1_000, controller.signal);
     const ended = vi.fn();
     wait.onEnd(ended);
     controller.abort();
     expect(ended).toHaveBeenCalledTimes(1);
     expect(wait.endedBy).toBe("signal");
-    expect(port.keepsAlive).toBe(false);
-    const late = new WaitTime(port, 1_000, controller.signal);
+    expect(runtime.keepsAlive).toBe(false);
+    const late = new WaitTime(runtime, 1_000, controller.signal);
     late.onEnd(ended);
     expect(late.endedBy).toBe("signal");
     expect(ended).toHaveBeenCalledTimes(2);
   });
 
   it("ends once, and tells who asks later at once", () => {
-    const wait = new WaitTime(port, 1_000, undefined);
+    const wait = new WaitTime(runtime, 1_000, undefined);
     wait.end("closed");
     wait.end("signal");
     expect(wait.endedBy).toBe("closed");
@@ -102,7 +102,7 @@ describe("a wait", () => {
   });
 
   it("tells the last who asked: it passes on from one attempt to the next", () => {
-    const wait = new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
+    const wait = new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
     const [first, second] = [vi.fn(), vi.fn()];
     wait.onEnd(first);
     wait.onEnd(second);
@@ -114,23 +114,23 @@ describe("a wait", () => {
   it("that is settled keeps neither process nor signal, and tells nothing", async () => {
     const controller = new AbortController();
     const unlisten = vi.spyOn(controller.signal, "removeEventListener");
-    const wait = new WaitTime(port, 1_000, controller.signal);
+    const wait = new WaitTime(runtime, 1_000, controller.signal);
     const ended = vi.fn();
     wait.onEnd(ended);
-    expect(port.keepsAlive).toBe(true);
+    expect(runtime.keepsAlive).toBe(true);
     wait.settle();
-    expect(port.keepsAlive).toBe(false);
+    expect(runtime.keepsAlive).toBe(false);
     expect(unlisten).toHaveBeenCalled();
     controller.abort();
-    await port.advance(2_000);
+    await runtime.advance(2_000);
     wait.end("closed");
     expect(ended).not.toHaveBeenCalled();
   });
 
   it("without an end sets no timer", () => {
-    const wait = new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
+    const wait = new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
     wait.onEnd(() => {});
     expect(wait.untilMs).toBe(Number.POSITIVE_INFINITY);
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 import type { HolderView, Wait } from "../contract/store.js";
 import type { Place } from "../rules/fifo.js";
 import { type Limited, Limits } from "../time/limits.js";
-import type { Port } from "../time/port.js";
+import type { Runtime } from "../time/runtime.js";
 import type { Timer } from "../time/timers.js";
 import { type AbortListener, listen, unlisten } from "./abort-listeners.js";
 
@@ -30,7 +30,7 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   /** Its neighbours among the waits of its client. */
   before: Place<WaitTime> | null = null;
   behind: Place<WaitTime> | null = null;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   #limits: Limits | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #onReport: OnReport | undefined;
@@ -47,17 +47,17 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
 
   /** `limits`: those that the wait is counted among; without them, it has limits of its own. */
   constructor(
-    port: Port,
+    runtime: Runtime,
     waitMs: number,
     signal: AbortSignal | undefined,
     onReport?: OnReport,
     limits?: Limits,
   ) {
-    this.#port = port;
+    this.#runtime = runtime;
     this.#limits = limits;
     this.#signal = signal;
     this.#onReport = onReport;
-    this.startMs = port.clock.nowMs();
+    this.startMs = runtime.clock.nowMs();
     this.untilMs = this.startMs + waitMs;
   }
 
@@ -74,7 +74,7 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   get ended(): boolean {
     if (!this.#isArmed) {
       if (this.#signal?.aborted) this.end("signal");
-      else if (this.#port.clock.nowMs() >= this.untilMs) this.end("time");
+      else if (this.#runtime.clock.nowMs() >= this.untilMs) this.end("time");
     }
     return this.#endedBy !== null;
   }
@@ -87,7 +87,7 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   get holder(): HolderView | null {
     if (!this.#report?.holder) return null;
     const { holder, atMs } = this.#report;
-    const sinceMs = this.#port.clock.nowMs() - atMs;
+    const sinceMs = this.#runtime.clock.nowMs() - atMs;
     const remainingMs = Math.max(0, holder.remainingMs - sinceMs);
     return { ...holder, heldMs: holder.heldMs + sinceMs, remainingMs };
   }
@@ -96,7 +96,7 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   get grantsInMs(): number {
     if (!this.#report) return 0;
     const { grantsInMs, atMs } = this.#report;
-    return Math.max(0, grantsInMs - (this.#port.clock.nowMs() - atMs));
+    return Math.max(0, grantsInMs - (this.#runtime.clock.nowMs() - atMs));
   }
 
   /** Whether the store has ever let the acquisition wait. */
@@ -108,7 +108,7 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   get isInformed(): boolean {
     // It ends with the report, however long this process was stopped in between.
     if (this.endsWithReport || !this.#report) return this.isReported;
-    return this.#port.clock.nowMs() - this.#report.atMs <= FRESH_MS;
+    return this.#runtime.clock.nowMs() - this.#report.atMs <= FRESH_MS;
   }
 
   onEnd(listener: () => void): void {
@@ -124,7 +124,7 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
     if (this.#signal?.aborted) return this.end("signal");
     if (this.#signal) listen(this.#signal, this);
     if (this.untilMs === Number.POSITIVE_INFINITY) return;
-    this.#limits ??= new Limits(this.#port);
+    this.#limits ??= new Limits(this.#runtime);
     this.#limits.add(this);
   }
 
@@ -145,7 +145,7 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
 
   report(holder: HolderView | null, ahead: number | null = null, grantsInMs = 0): void {
     this.#onReport?.(holder, ahead, grantsInMs);
-    this.#report = { holder, grantsInMs, atMs: this.#port.clock.nowMs() };
+    this.#report = { holder, grantsInMs, atMs: this.#runtime.clock.nowMs() };
     const onNextReport = this.#onNextReport;
     this.#onNextReport = undefined;
     onNextReport?.();
@@ -153,7 +153,7 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
     this.#limits?.remove(this);
     this.#timer?.cancel();
     // Later: the store is in the middle of what it reports.
-    this.#timer = this.#port.timers.after(0, () => this.end("time"), true);
+    this.#timer = this.#runtime.timers.after(0, () => this.end("time"), true);
   }
 
   /** Takes over the last report of another wait for the same lock. */

@@ -1,7 +1,7 @@
 import type { Store } from "../contract/store.js";
 import { Fifo } from "../rules/fifo.js";
 import { Limits } from "../time/limits.js";
-import type { Port } from "../time/port.js";
+import type { Runtime } from "../time/runtime.js";
 import type { Call } from "./call.js";
 import { CallLimit, GRACE_MS } from "./call-limit.js";
 import type { CallOptions } from "./call-options.js";
@@ -10,18 +10,18 @@ import { WaitTime } from "./wait-time.js";
 
 /** The waits of one client that are under way: its end ends them all. */
 export class Waits {
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #limits: Limits;
   readonly #underWay = new Fifo<WaitTime>();
 
-  constructor(port: Port) {
-    this.#port = port;
-    this.#limits = new Limits(port);
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#limits = new Limits(runtime);
   }
 
   start({ waitMs, signal, event }: Pick<CallOptions, "waitMs" | "signal" | "event">): WaitTime {
     const onReport = event && noteQueued.bind(null, event);
-    const wait = new WaitTime(this.#port, waitMs, signal, onReport, this.#limits);
+    const wait = new WaitTime(this.#runtime, waitMs, signal, onReport, this.#limits);
     this.#underWay.add(wait);
     return wait;
   }

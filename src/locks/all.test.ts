@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { AcquireTimeoutError, InvalidOptionError, LeaseLostError } from "../errors/index.js";
 import type { Lock } from "./lock.js";
@@ -74,7 +74,7 @@ describe("several locks", () => {
         .all([trial.others.mutex("b"), trial.others.mutex("a")])
         .run(() => done.push("other")),
     ];
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     await Promise.all(runs);
     expect(done.sort()).toEqual(["one", "other"]);
   });
@@ -87,14 +87,14 @@ describe("waitMs", () => {
       await trial.others.mutex("b").acquire(),
     ];
     const asked = watch(trial.locks.all(mutexes("a", "b")).acquire({ waitMs: 1_000 }));
-    await trial.port.advance(800);
+    await trial.runtime.advance(800);
     await a.release();
-    await trial.port.advance(199);
+    await trial.runtime.advance(199);
     expect(asked.state).toBe("pending");
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     expect(asked.error).toBeInstanceOf(AcquireTimeoutError);
     expect(asked.error).toMatchObject({ waitMs: 1_000, lockName: "b", holder: { token: b.token } });
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect((await trial.others.inspect("a")).holders).toEqual([]);
     await b.release();
   });
@@ -105,9 +105,9 @@ describe("waitMs", () => {
     const both = (): Lock[] => [brief.locks.mutex("a"), brief.locks.mutex("b")];
     const byHoldfast = watch(brief.locks.all(both()).acquire());
     const bySet = watch(brief.locks.all(both(), { waitMs: 100 }).acquire());
-    await brief.port.advance(100);
+    await brief.runtime.advance(100);
     expect([byHoldfast.state, bySet.state]).toEqual(["pending", "rejected"]);
-    await brief.port.advance(200);
+    await brief.runtime.advance(200);
     expect(byHoldfast.error).toBeInstanceOf(AcquireTimeoutError);
   });
 
@@ -115,7 +115,7 @@ describe("waitMs", () => {
     await trial.others.mutex("a").acquire();
     const set = trial.locks.all(mutexes("a"), { waitMs: 100 });
     const asked = watch(set.acquire({ waitMs: undefined }));
-    await trial.port.advance(200);
+    await trial.runtime.advance(200);
     expect(asked.error).toMatchObject({ waitMs: 100 });
   });
 
@@ -131,7 +131,7 @@ describe("one that is lost", () => {
     const set = await trial.locks.all(mutexes("a", "b")).acquire();
     const { signal } = set;
     await trial.others.revoke("b", { token: set.tokenOf("b"), reason: "stuck" });
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(set.state).toBe("lost");
     expect(signal.aborted).toBe(true);
     expect(signal.reason).toBeInstanceOf(LeaseLostError);
@@ -143,9 +143,9 @@ describe("one that is lost", () => {
   it("while the other locks are waited for is asked for again", async () => {
     const held = await trial.others.mutex("b").acquire({ ttlMs: 300_000 });
     const asked = watch(trial.locks.all(mutexes("a", "b")).acquire({ renew: false }));
-    await trial.port.advance(40_000);
+    await trial.runtime.advance(40_000);
     await held.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(taken().filter((name) => name === "a").length).toBe(2);
     expect(asked.value?.state).toBe("held");
     expect(asked.value?.remainingMs()).toBeGreaterThan(29_000);
@@ -154,12 +154,12 @@ describe("one that is lost", () => {
   it("keeps no caller waiting for its release", async () => {
     const held = await trial.others.mutex("b").acquire();
     const asked = watch(trial.locks.all(mutexes("a", "b")).acquire({ waitMs: 600 }));
-    await trial.port.advance(550);
+    await trial.runtime.advance(550);
     const [holder] = (await trial.others.inspect("a")).holders;
     await trial.others.revoke("a", { token: holder?.token ?? 0n, reason: "test" });
     await held.release();
     trial.arbiter.fate = "request lost";
-    await trial.port.advance(300);
+    await trial.runtime.advance(300);
     expect(asked.state).toBe("rejected");
   });
 
@@ -167,7 +167,7 @@ describe("one that is lost", () => {
     const [a, b] = [trial.locks.mutex("a", { ttlMs: 5_000 }), trial.locks.mutex("b")];
     const set = await trial.locks.all([a, b]).acquire();
     expect(set.remainingMs()).toBeLessThan(5_000);
-    await trial.port.advance(60_000);
+    await trial.runtime.advance(60_000);
     expect(set.state).toBe("held");
     await set.renew();
   });
@@ -180,7 +180,7 @@ describe("run", () => {
     expect(trial.server.ledger.size).toBe(0);
     const run = watch(
       trial.locks.all(mutexes("a", "b")).run(() => {
-        trial.port.block(40_000);
+        trial.runtime.block(40_000);
         return "late";
       }),
     );

@@ -233,8 +233,8 @@ export class AllLock implements Lock<LeaseSet> {
 
   /** `isTry`: without a `waitMs` of the caller, `storeTimeoutMs` limits the call. */
   async #acquire(given: AcquireOptions, isTry = false): Promise<HeldSet> {
-    const { port, traits } = this.#client.store;
-    const { clock } = port;
+    const { runtime, traits } = this.#client.store;
+    const { clock } = runtime;
     const options = this.#over(given);
     const { waitMs = this.#base.waitMs } = options;
     const { storeTimeoutMs = this.#base.storeTimeoutMs } = options;
@@ -282,7 +282,7 @@ export class AllLock implements Lock<LeaseSet> {
   /** A store that is silent gets the releases after the end of the call. */
   async #releaseAll(leases: readonly Lease[], endMs: number): Promise<void> {
     if (leases.length === 0) return;
-    const { clock, timers } = this.#client.store.port;
+    const { clock, timers } = this.#client.store.runtime;
     const released = Promise.all(leases.map((lease) => lease.release()));
     const restMs = Math.max(0, endMs - clock.nowMs());
     await within(timers, restMs, released).catch(() => {});

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import type { Holdfast } from "../api/holdfast.js";
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { InvalidOptionError, StoreError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
@@ -28,7 +28,7 @@ describe("campaign", () => {
     let leader: Lease | undefined = first;
     for (const next of [second, third, fourth]) {
       await leader?.release();
-      await trial.port.advance(0);
+      await trial.runtime.advance(0);
       leader = next.value;
     }
     expect(order).toEqual(["second", "third", "fourth"]);
@@ -39,7 +39,7 @@ describe("campaign", () => {
     await brief.others.election("e").campaign();
     const patient = watch(brief.locks.election("e").campaign());
     const told = watch(brief.locks.election("e", { waitMs: 2_000 }).campaign());
-    await brief.port.advance(3_600_000);
+    await brief.runtime.advance(3_600_000);
     expect(patient.state).toBe("pending");
     expect(told.error).toMatchObject({ waitMs: 2_000 });
   });
@@ -96,10 +96,10 @@ describe("lead", () => {
       await settled();
       await trial.loseTouch();
       expect(terms[0]?.signal.aborted).toBe(true);
-      await trial.port.advance(60_000);
+      await trial.runtime.advance(60_000);
       expect(terms).toHaveLength(1);
       end();
-      await trial.port.advance(0);
+      await trial.runtime.advance(0);
       expect(led.value).toBe("second term");
       expect(terms[1]?.token).toBeGreaterThan(terms[0]?.token ?? 0n);
     },
@@ -122,7 +122,7 @@ describe("lead", () => {
       await settled();
       await trial.loseTouch(25_000);
       // Its release was not heard either: the office is free when its lease is over.
-      await trial.port.advance(6_000);
+      await trial.runtime.advance(6_000);
       expect(led.value).toBe("second term");
       expect(terms[0]?.state).toBe("released");
     },
@@ -141,14 +141,14 @@ describe("lead", () => {
     await settled();
     await trial.loseTouch(120_000);
     expect(led.state).toBe("pending");
-    await trial.port.advance(3_000);
+    await trial.runtime.advance(3_000);
     expect(led.value).toBe("second term");
   });
 
   it("fails with a store that was out of reach from the first", async () => {
     trial.arbiter.fate = "request broken";
     const led = watch(trial.locks.election("e").lead(() => 1));
-    await trial.port.advance(11_000);
+    await trial.runtime.advance(11_000);
     expect(led.error).toBeInstanceOf(StoreError);
   });
 
@@ -156,10 +156,10 @@ describe("lead", () => {
     await trial.others.election("e").campaign();
     const controller = new AbortController();
     const led = watch(trial.locks.election("e").lead(() => 1, { signal: controller.signal }));
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     const reason = new Error("enough");
     controller.abort(reason);
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(led.error).toBe(reason);
   });
 
@@ -169,7 +169,7 @@ describe("lead", () => {
     const led = watch(
       trial.locks.election("e").lead(
         async () => {
-          trial.port.block(40_000);
+          trial.runtime.block(40_000);
           controller.abort(new Error("enough"));
         },
         { signal },
@@ -185,7 +185,7 @@ describe("leader", () => {
     const election = trial.others.election("e");
     expect(await election.leader()).toBeNull();
     const lease = await trial.locks.election("e", { meta: { label: "node-1" } }).campaign();
-    await trial.port.advance(500);
+    await trial.runtime.advance(500);
     const leader = await election.leader();
     expect(leader).toMatchObject({ token: lease.token, meta: { label: "node-1" }, heldMs: 500 });
   });
@@ -209,14 +209,14 @@ describe("observe", () => {
 
   it("yields the leader or null whenever that changes, and ends with its signal", async () => {
     const { seen, done, stop } = observe();
-    await trial.port.advance(250);
+    await trial.runtime.advance(250);
     expect(seen).toEqual([null]);
     const first = await trial.others.election("e").campaign();
-    await trial.port.advance(300);
+    await trial.runtime.advance(300);
     await first.release();
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     const second = await trial.others.election("e").campaign();
-    await trial.port.advance(300);
+    await trial.runtime.advance(300);
     expect(seen.map((leader) => leader?.token)).toEqual([
       undefined,
       first.token,
@@ -227,14 +227,14 @@ describe("observe", () => {
     await settled();
     expect(done.state).toBe("resolved");
     await second.release();
-    await trial.port.advance(0);
-    expect(trial.port.keepsAlive).toBe(false);
+    await trial.runtime.advance(0);
+    expect(trial.runtime.keepsAlive).toBe(false);
   });
 
   it("never goes back to a lower token", async () => {
     const { seen, stop } = observe();
     const first = await trial.others.election("e").campaign();
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     await first.release();
     const tokens = [first.token + 10n, first.token + 5n, first.token + 10n, first.token + 11n];
     trial.arbiter.impostor = () => {
@@ -243,7 +243,7 @@ describe("observe", () => {
       const holder = { ...about, token, heldUs: 0, remainingUs: 1 };
       return [{ type: "view", holders: [holder], waiters: [], mark: null }];
     };
-    await trial.port.advance(500);
+    await trial.runtime.advance(500);
     stop();
     const shown = seen.map((leader) => leader?.token).filter((token) => token !== undefined);
     expect(shown).toEqual([first.token, first.token + 10n, first.token + 11n]);
@@ -252,11 +252,11 @@ describe("observe", () => {
   it("waits out a store that does not answer, and throws what will not pass", async () => {
     const { seen, done } = observe();
     trial.arbiter.next("inspect", "request broken");
-    await trial.port.advance(250);
+    await trial.runtime.advance(250);
     expect(seen).toEqual([null]);
     const error = new StoreError("Not allowed", { outcome: "not_applied", retryable: false });
     trial.arbiter.next("inspect", error);
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     expect(done.error).toMatchObject({ retryable: false });
   });
 
@@ -265,10 +265,10 @@ describe("observe", () => {
     trial.arbiter.latencyMs = 100;
     await settled();
     const closed = watch(trial.locks.close());
-    await trial.port.advance(300);
+    await trial.runtime.advance(300);
     expect(closed.state).toBe("resolved");
     expect(done.error).toMatchObject({ code: "HF_CLOSED" });
-    expect(trial.port.keepsAlive).toBe(false);
+    expect(trial.runtime.keepsAlive).toBe(false);
   });
 
   it("checks how often to look", async () => {

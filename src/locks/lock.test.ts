@@ -15,18 +15,18 @@ describe("tryAcquire with waitMs", () => {
     const mutex = trial.locks.mutex("x", { waitMs: 60_000 });
     expect(await mutex.tryAcquire()).toBeNull();
     const asked = watch(mutex.tryAcquire({ waitMs: 1_000 }));
-    await trial.port.advance(999);
+    await trial.runtime.advance(999);
     expect(asked.state).toBe("pending");
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     expect(asked.value).toBeNull();
   });
 
   it("with waitMs has a lock that becomes free meanwhile", async () => {
     const held = await trial.others.mutex("x").acquire();
     const asked = watch(trial.locks.mutex("x").tryAcquire({ waitMs: 1_000 }));
-    await trial.port.advance(500);
+    await trial.runtime.advance(500);
     await held.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(asked.value?.state).toBe("held");
   });
 });
@@ -38,15 +38,15 @@ describe("a release that is only sent", () => {
     await trial.locks.inspect("warm");
     trial.arbiter.latencyMs = 10;
     const mutex = trial.locks.mutex("x", sent);
-    const beforeMs = trial.port.nowMs;
+    const beforeMs = trial.runtime.nowMs;
     const done = watch(
       (async () => {
         for (let round = 0; round < 5; round += 1) await mutex.run(() => {});
       })(),
     );
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     expect(done.state).toBe("resolved");
-    expect(trial.port.nowMs - beforeMs).toBe(100);
+    expect(trial.runtime.nowMs - beforeMs).toBe(100);
     const types = trial.arbiter.sent.map(({ type }) => type).slice(-10);
     expect(types).toEqual(Array.from({ length: 5 }, () => ["acquire", "release"]).flat());
   });
@@ -59,10 +59,10 @@ describe("a release that is only sent", () => {
       trial.arbiter.next("release", fate);
       expect(await mutex.run(() => 7)).toBe(7);
       const tried = watch(mutex.tryAcquire());
-      await trial.port.advance(200);
+      await trial.runtime.advance(200);
       expect(tried.value?.state).toBe("held");
       await tried.value?.release();
-      await trial.port.advance(1_000);
+      await trial.runtime.advance(1_000);
       expect(await trial.others.mutex("x").tryAcquire()).not.toBeNull();
     },
   );
@@ -72,9 +72,9 @@ describe("a release that is only sent", () => {
     trial.arbiter.latencyMs = 10;
     const options = { ...sent, keepMs: 60_000 };
     const done = watch(trial.locks.once("x", () => 7, options));
-    await trial.port.advance(39);
+    await trial.runtime.advance(39);
     expect(done.state).toBe("pending");
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     expect(done.value).toMatchObject({ ran: true, value: 7 });
   });
 });
@@ -110,19 +110,19 @@ describe("acquire", () => {
   it("waits for a minute by default: longer than the lease of a crashed holder", async () => {
     await trial.others.mutex("x").acquire();
     const asked = watch(trial.locks.mutex("x").acquire());
-    await trial.port.advance(59_999);
+    await trial.runtime.advance(59_999);
     expect(asked.state).toBe("pending");
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     expect(asked.error).toMatchObject({ code: "HF_ACQUIRE_TIMEOUT", waitMs: 60_000 });
   });
 
   it("waits for ever when told so, and is served when the lock is free", async () => {
     const held = await trial.others.mutex("x").acquire();
     const asked = watch(trial.locks.mutex("x").acquire({ waitMs: Number.POSITIVE_INFINITY }));
-    await trial.port.advance(3_600_000);
+    await trial.runtime.advance(3_600_000);
     expect(asked.state).toBe("pending");
     await held.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(asked.value?.token).toBeGreaterThan(held.token);
   });
 
@@ -131,7 +131,7 @@ describe("acquire", () => {
     async (fairness) => {
       trial.arbiter.latencyMs = 5;
       const asked = watch(trial.locks.mutex("x").acquire({ waitMs: 1, fairness }));
-      await trial.port.advance(100);
+      await trial.runtime.advance(100);
       expect(asked.value?.state).toBe("held");
     },
   );
@@ -142,10 +142,10 @@ describe("acquire", () => {
       await trial.others.mutex("x").acquire();
       const mutex = trial.locks.mutex("x", { waitMs: 5_000, fairness });
       const inTheMiddle = watch(mutex.acquire());
-      await trial.port.advance(100);
+      await trial.runtime.advance(100);
       trial.arbiter.fate = "request broken";
       const fromTheStart = watch(mutex.acquire());
-      await trial.port.advance(8_000);
+      await trial.runtime.advance(8_000);
       expect(inTheMiddle.error).toMatchObject({ code: "HF_STORE", lockName: "x" });
       expect(fromTheStart.error).toMatchObject({ code: "HF_STORE", lockName: "x" });
     },
@@ -154,18 +154,18 @@ describe("acquire", () => {
   it("that waits for a store which is away makes no busy lock for a try", async () => {
     trial.arbiter.fate = "request lost";
     void watch(trial.locks.mutex("x").acquire());
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     const tried = watch(trial.locks.mutex("x").tryAcquire());
-    await trial.port.advance(10_000);
+    await trial.runtime.advance(10_000);
     expect(tried.error).toMatchObject({ code: "HF_STORE" });
   });
 
   it("throws after waitMs, and names the holder", async () => {
     const held = await trial.others.mutex("x").acquire({ meta: { label: "backup" } });
     const asked = watch(trial.locks.mutex("x").acquire({ waitMs: 1_000 }));
-    await trial.port.advance(999);
+    await trial.runtime.advance(999);
     expect(asked.state).toBe("pending");
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     expect(asked.error).toBeInstanceOf(AcquireTimeoutError);
     expect(asked.error).toMatchObject({ lockName: "x", store: "ledger", waitMs: 1_000 });
     expect(asked.error).toMatchObject({ holder: { token: held.token, meta: { label: "backup" } } });
@@ -182,7 +182,7 @@ describe("acquire", () => {
       trial.locks.all([trial.locks.mutex("w"), trial.locks.mutex("x")]).acquire({ waitMs: 1_000 }),
     ].map((call) => watch<unknown>(call));
     const theirs = watch(trial.others.mutex("x").acquire({ waitMs: 1_000 }));
-    await trial.port.advance(1_000);
+    await trial.runtime.advance(1_000);
     for (const { error } of calls) {
       expect(error).toMatchObject({ isOwn: true, holder: { token: held.token } });
       expect((error as Error).message).toContain("It is held by this very process, backup, ");
@@ -194,7 +194,7 @@ describe("acquire", () => {
   it("with waitMs 0 does not wait at all, and still throws", async () => {
     await trial.others.mutex("x").acquire();
     const asked = watch(trial.locks.mutex("x").acquire({ waitMs: 0 }));
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(asked.error).toBeInstanceOf(AcquireTimeoutError);
   });
 
@@ -203,9 +203,9 @@ describe("acquire", () => {
     const reason = new Error("shutting down");
     const controller = new AbortController();
     const asked = watch(trial.locks.mutex("x").acquire({ signal: controller.signal }));
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     controller.abort(reason);
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(asked.error).toBe(reason);
     expect((await trial.others.inspect("x")).waiters).toEqual([]);
     const sent = trial.arbiter.sent.length;
@@ -219,7 +219,7 @@ describe("acquire", () => {
     const controller = new AbortController();
     const lease = await trial.locks.mutex("x").acquire({ signal: controller.signal });
     controller.abort();
-    await trial.port.advance(120_000);
+    await trial.runtime.advance(120_000);
     expect(lease.state).toBe("held");
   });
 
@@ -227,7 +227,7 @@ describe("acquire", () => {
     await trial.locks.inspect("x");
     trial.arbiter.fate = "request broken";
     const asked = watch(trial.locks.mutex("job:7").acquire({ storeTimeoutMs: 1_000 }));
-    await trial.port.advance(1_000);
+    await trial.runtime.advance(1_000);
     expect(asked.error).toBeInstanceOf(StoreError);
     expect(asked.error).toMatchObject({ lockName: "job:7", store: "ledger", outcome: "unknown" });
     expect((asked.error as Error).message).toContain('"job:7"');

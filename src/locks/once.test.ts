@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { InvalidOptionError, LeaseLostError } from "../errors/index.js";
 
@@ -63,7 +63,7 @@ describe("a once that is begun and finished apart", () => {
     const unconfirmed = { code: "HF_STORE", outcome: "unknown", lockName: "o" };
     for (const _ of ["first", "again"]) {
       const finished = watch(run.finish());
-      await trial.port.advance(5_000);
+      await trial.runtime.advance(5_000);
       expect(finished.error).toMatchObject(unconfirmed);
     }
   });
@@ -89,7 +89,7 @@ describe("the first call", () => {
     const again = await trial.others.once("job", () => 2, { keepMs });
     expect(again).toMatchObject({ ran: false, state: "done", by: { label: "first" } });
     expect(again.token).toBe(first.token);
-    await trial.port.advance(keepMs);
+    await trial.runtime.advance(keepMs);
     expect(await trial.others.once("job", () => 3, { keepMs })).toMatchObject({ ran: true });
   });
 
@@ -105,7 +105,7 @@ describe("the first call", () => {
       trial.locks.once(
         "job",
         () => {
-          trial.port.block(40_000);
+          trial.runtime.block(40_000);
           return "too late";
         },
         { keepMs },
@@ -142,10 +142,10 @@ describe("the second call", () => {
     const { end } = begin();
     await settled();
     const asked = watch(trial.locks.once("job", () => "mine", { keepMs, waitMs: 10_000 }));
-    await trial.port.advance(5_000);
+    await trial.runtime.advance(5_000);
     expect(asked.state).toBe("pending");
     end("theirs");
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(asked.value).toMatchObject({ ran: false, state: "done", by: { label: "worker" } });
   });
 
@@ -153,9 +153,9 @@ describe("the second call", () => {
     const { done, fail } = begin();
     await settled();
     const asked = watch(trial.locks.once("job", () => "mine", { keepMs, waitMs: 10_000 }));
-    await trial.port.advance(1_000);
+    await trial.runtime.advance(1_000);
     fail(new Error("work"));
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(done.state).toBe("rejected");
     expect(asked.value).toMatchObject({ ran: true, value: "mine" });
   });
@@ -164,7 +164,7 @@ describe("the second call", () => {
     begin();
     await settled();
     const asked = watch(trial.locks.once("job", () => "mine", { keepMs, waitMs: 1_000 }));
-    await trial.port.advance(1_000);
+    await trial.runtime.advance(1_000);
     expect(asked.value).toMatchObject({ ran: false, state: "running", by: { label: "worker" } });
   });
 

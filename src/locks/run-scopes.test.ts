@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { Holdfast } from "../api/holdfast.js";
 import { DeadlockError, LeaseLostError, UnsupportedError } from "../errors/index.js";
@@ -217,7 +217,7 @@ describe("only run opens a context", () => {
       }),
     );
     await runs[0];
-    await trial.port.advance(1);
+    await trial.runtime.advance(1);
     const tokens = await Promise.all(runs);
     for (const [outer, inner] of tokens) expect(inner).toBe(outer);
     expect(tokens[0]?.[0]).not.toBe(tokens[1]?.[0]);
@@ -289,7 +289,7 @@ describe("a run whose lease is no more", () => {
         return "outer";
       }),
     );
-    await trial.port.advance(31_000);
+    await trial.runtime.advance(31_000);
     await settled();
     expect(run.error).toMatchObject({ code: "HF_LEASE_LOST", value: "outer" });
   });
@@ -300,7 +300,7 @@ describe("a joined lease", () => {
     const run = watch(
       mutex.run(async () => {
         const inner = await mutex.acquire();
-        trial.port.block(31_000);
+        trial.runtime.block(31_000);
         expect(inner.state).toBe("lost");
         expect(() => inner.assertHeld()).toThrow(LeaseLostError);
         expect(await inner.release()).toBe(false);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { LeaseLostError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
@@ -108,7 +108,7 @@ describe("a lease that was lost before the body ended", () => {
 
   it("is noticed even when the body blocked and no timer could fire", async () => {
     const run = trial.locks.mutex("x").run(() => {
-      trial.port.block(40_000);
+      trial.runtime.block(40_000);
       return "blocked";
     });
     await expect(run).rejects.toMatchObject({ code: "HF_LEASE_LOST", value: "blocked" });
@@ -136,7 +136,7 @@ describe("a lease that was lost before the body ended", () => {
     const { signal, token } = one.lease;
     await trial.others.revoke("x", { token, reason: "stuck deploy" });
     await settled();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(signal.aborted).toBe(true);
     expect((signal.reason as Error).message).toContain("stuck deploy");
     one.end(undefined);
@@ -152,7 +152,7 @@ describe("a release that fails", () => {
     await settled();
     trial.arbiter.fate = "request lost";
     one.end("done");
-    await trial.port.advance(5_000);
+    await trial.runtime.advance(5_000);
     expect(run.value).toBe("done");
   });
 
@@ -163,7 +163,7 @@ describe("a release that fails", () => {
     trial.arbiter.fate = "request broken";
     const error = new Error("body");
     one.fail(error);
-    await trial.port.advance(5_000);
+    await trial.runtime.advance(5_000);
     expect(run.error).toBe(error);
   });
 
@@ -173,7 +173,7 @@ describe("a release that fails", () => {
     await settled();
     trial.arbiter.fate = "request lost";
     one.end("done");
-    await trial.port.advance(1_000);
+    await trial.runtime.advance(1_000);
     expect(run.state).toBe("resolved");
   });
 });

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { settled } from "../../test/fixtures/manual-port.js";
+import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { channels, type RunEvent } from "../events/events.js";
 import { events } from "../events/publish.js";
@@ -42,7 +42,7 @@ describe("holdfast:run", () => {
     await settled();
     expect(steps).toEqual(["start", "end"]);
     await held.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(steps).toEqual(["start", "end", "asyncStart", "asyncEnd"]);
     const about = { name: "x", space: "lock", kind: "mutex", store: "ledger", namespace: "" };
     expect(ended).toEqual([
@@ -77,7 +77,7 @@ describe("holdfast:run", () => {
     const [holder] = (await trial.others.inspect("y")).holders;
     if (!holder) throw new Error("it is held");
     await trial.others.revoke("y", { token: holder.token, reason: "test" });
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     const run = locks.mutex("x").run(() => other.assertHeld());
     await expect(run).rejects.toMatchObject({ code: "HF_LEASE_LOST", lockName: "y" });
     expect(ended.map(({ outcome }) => outcome)).toEqual(["failed"]);

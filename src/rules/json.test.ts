@@ -46,7 +46,7 @@ describe("JSON.stringify", () => {
   it("shows errors with their fields and cause", async () => {
     const held = await trial.others.mutex("x").acquire();
     const asked = watch(trial.locks.mutex("x").acquire({ waitMs: 10 }));
-    await trial.port.advance(10);
+    await trial.runtime.advance(10);
     expect(parsed(asked.error)).toMatchObject({
       name: "AcquireTimeoutError",
       code: "HF_ACQUIRE_TIMEOUT",

@@ -1,7 +1,7 @@
 import { subscribe, tracingChannel, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../test/fixtures/lock-trial.js";
-import { ManualPort, settled } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import { Holdfast } from "../api/holdfast.js";
@@ -65,12 +65,12 @@ describe("acquisitions", () => {
     expect(sum("acquiresPending")).toBe(4);
     await locks.mutex("x").tryAcquire();
     stop.abort();
-    await trial.port.advance(250);
+    await trial.runtime.advance(250);
     expect(sum("acquiresPending", MUTEX)).toBe(1);
     await held.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await asked[0]?.value?.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(sum("acquiresPending")).toBe(0);
     expect(values("acquireDuration")).toEqual([
       ["granted", 0],
@@ -105,10 +105,10 @@ describe("acquisitions", () => {
     collect();
     expect(sum("acquiresPending")).toBe(0);
     await held.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(sum("leasesHeld")).toBe(1);
     await untraced.value?.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await traced.value?.release();
     tracingChannel(channels.acquire).asyncEnd.unsubscribe(onEnd);
     expect(sum("acquiresPending")).toBe(0);
@@ -125,9 +125,9 @@ describe("leases", () => {
     await settled();
     expect(sum("leasesHeld", MUTEX)).toBe(1);
     expect(sum("leasesHeld")).toBe(2);
-    await trial.port.advance(400);
+    await trial.runtime.advance(400);
     await first.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(sum("leasesHeld", MUTEX)).toBe(1);
     await second.value?.release();
     expect(sum("leasesHeld", MUTEX)).toBe(0);
@@ -144,7 +144,7 @@ describe("leases", () => {
     expect(sum("leasesHeld")).toBe(1);
     await old.release();
     await trial.others.revoke("y", { token: doomed.token, reason: "stuck" });
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(sum("leasesHeld")).toBe(1);
     expect(values("holdDuration")).toEqual([]);
     // A loss is a fact, however old the lease is.
@@ -175,7 +175,7 @@ describe("leases", () => {
     const lease = await trial.locks.mutex("x").acquire();
     trial.arbiter.fate = "request broken";
     void watch(lease.release());
-    await trial.port.advance(5_000);
+    await trial.runtime.advance(5_000);
     expect(sum("leasesHeld")).toBe(0);
     expect(values("holdDuration").map(([outcome]) => outcome)).toEqual(["failed"]);
   });
@@ -186,7 +186,7 @@ describe("leases", () => {
     expect(sum("leasesHeld")).toBe(0);
     const resumed = await trial.others.resume(handle);
     expect(sum("leasesHeld")).toBe(1);
-    await trial.port.advance(40_000);
+    await trial.runtime.advance(40_000);
     expect(sum("leasesHeld")).toBe(1);
     await resumed?.release();
     await lease.release();
@@ -211,7 +211,7 @@ describe("leases", () => {
   });
 
   it("that were lost before their caller heard of them leave nothing behind", async () => {
-    const store = new ScriptedStore(new ManualPort());
+    const store = new ScriptedStore(new ManualRuntime());
     const asked = watch(new Holdfast(store).mutex("x").acquire());
     const grant = store.latest.grant(7n);
     const lose = (): void => {
@@ -230,9 +230,9 @@ describe("leases", () => {
 describe("renewals", () => {
   it("are counted by their outcome, with the part of the ttl that was left", async () => {
     await trial.locks.mutex("x").acquire({ ttlMs: 30_000 });
-    await trial.port.advance(10_000);
+    await trial.runtime.advance(10_000);
     trial.arbiter.next("renew", "request broken");
-    await trial.port.advance(10_500);
+    await trial.runtime.advance(10_500);
     expect(sum("renewals", { ...MUTEX, outcome: "renewed" })).toBe(2);
     expect(sum("renewals", { outcome: "failed" })).toBe(1);
     const [first, late] = values("remainingRatio").map(([ratio]) => Number(ratio));
@@ -248,9 +248,9 @@ describe("handoffs and revocations", () => {
     const turns = [1, 2].map(() => watch(trial.locks.mutex("x").acquire()));
     await settled();
     await first.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await turns[0]?.value?.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(sum("handoffs", MUTEX)).toBe(2);
     const token = turns[1]?.value?.token ?? 0n;
     await trial.others.revoke("x", { token, reason: "stuck" });
@@ -323,9 +323,9 @@ it("counts nothing any more after its stop, and keeps few events", async () => {
 });
 
 it("tells leases with the same token apart", async () => {
-  const port = new ManualPort();
+  const runtime = new ManualRuntime();
   const stores = ["a", "b", "c"].map((namespace) =>
-    Object.assign(new ScriptedStore(port), { namespace }),
+    Object.assign(new ScriptedStore(runtime), { namespace }),
   );
   const leases = stores.map((store) => {
     const asked = watch(new Holdfast(store).mutex("x").acquire());

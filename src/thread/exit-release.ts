@@ -6,7 +6,7 @@
  * that run after it find them lost. At no time does this thread rely on a grant that the other one
  * may have released.
  */
-import { localPort } from "../time/port.js";
+import { localRuntime } from "../time/runtime.js";
 
 /** The exit of a process takes no longer than this for the releases of all its stores. */
 export const EXIT_MS = 1_000;
@@ -46,7 +46,7 @@ interface Releasing {
 const open = new Set<Releasing>();
 
 function onExit(): void {
-  const { clock } = localPort;
+  const { clock } = localRuntime;
   const untilMs = clock.nowMs() + EXIT_MS;
   const releasing = [...open].filter((store) => store.beginExit());
   for (const { exitSignal } of releasing) exitSignal.await(Math.max(0, untilMs - clock.nowMs()));

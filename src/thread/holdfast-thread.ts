@@ -4,7 +4,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { channels } from "../events/events.js";
 import { openStore } from "../stores/open-store.js";
-import { localPort, useClock } from "../time/port.js";
+import { localRuntime, useClock } from "../time/runtime.js";
 import { sharedClock } from "../time/shared-clock.js";
 import { copyOfError } from "./error-copy.js";
 import { ExitSignal } from "./exit-release.js";
@@ -22,7 +22,7 @@ class ServedStore {
 
   constructor({ port, exit, backlog }: ServeRequest) {
     this.#port = port;
-    this.outbox = new Outbox<FromThread>(port, localPort.timers.soon, new Backlog(backlog));
+    this.outbox = new Outbox<FromThread>(port, localRuntime.timers.soon, new Backlog(backlog));
     this.#exitSignal = new ExitSignal(exit);
   }
 

@@ -1,20 +1,20 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
-import { ManualPort, settled } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../test/fixtures/manual-runtime.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import type { FromThread, GrantCopy } from "./messages.js";
 import { Outbox } from "./outbox.js";
 import { SharedGrant } from "./shared-grant.js";
 import { StoreHost } from "./store-host.js";
 
-let time: ManualPort;
+let time: ManualRuntime;
 let store: ScriptedStore;
 let host: StoreHost;
 let channel: MessageChannel;
 
 beforeEach(() => {
-  time = new ManualPort();
+  time = new ManualRuntime();
   store = new ScriptedStore(time);
   channel = new MessageChannel();
   host = new StoreHost(store, new Outbox<FromThread>(channel.port1, time.timers.soon));

@@ -1,7 +1,7 @@
 import { MessageChannel } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
-import { ManualPort } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import type { AcquireResult, Grant } from "../contract/store.js";
@@ -14,24 +14,24 @@ import { ThreadLink } from "./thread-link.js";
 import { ThreadStore } from "./thread-store.js";
 
 /** Both ends of a link, in one thread: the test answers for the store at the far end. */
-let port: ManualPort;
+let runtime: ManualRuntime;
 let store: ScriptedStore;
 let caller: ThreadStore;
 
 beforeEach(() => {
-  port = new ManualPort();
-  store = new ScriptedStore(port);
+  runtime = new ManualRuntime();
+  store = new ScriptedStore(runtime);
   const { port1, port2 } = new MessageChannel();
   const backlog = new Backlog();
-  const host = new StoreHost(store, new Outbox<FromThread>(port2, port.timers.soon, backlog));
+  const host = new StoreHost(store, new Outbox<FromThread>(port2, runtime.timers.soon, backlog));
   port2.on("message", (messages: readonly ToThread[]) => {
     for (const message of messages) host.receive(message, () => {});
   });
   const thread = { onSilence: vi.fn(), onClose: async () => port2.close() };
-  const link = new ThreadLink(thread, port1, backlog, port.timers);
+  const link = new ThreadLink(thread, port1, backlog, runtime.timers);
   const { name, traits } = store;
   const opened = { name, namespace: undefined, traits, explains: false, examines: false };
-  caller = new ThreadStore(opened, port, link, new ExitSignal());
+  caller = new ThreadStore(opened, runtime, link, new ExitSignal());
 });
 
 afterEach(() => caller.close());
@@ -50,7 +50,7 @@ async function grantNext(token: bigint): Promise<void> {
   store.latest.grant(token);
 }
 
-const waiting = (): WaitTime => new WaitTime(port, 60_000, undefined);
+const waiting = (): WaitTime => new WaitTime(runtime, 60_000, undefined);
 
 describe("a grant that has ended in the thread, before the thread could keep it", () => {
   const endGrant = (): Grant => {
@@ -113,14 +113,14 @@ it("does not keep a grant again that was detached", async () => {
   store.latest.grant(10n);
   await expect.poll(() => asked.state).toBe("resolved");
   const grant = asked.value as Grant;
-  const terms = { ttlMs: 1_000, renew: true, graceMs: 500, endMs: port.nowMs + 60_000 };
+  const terms = { ttlMs: 1_000, renew: true, graceMs: 500, endMs: runtime.nowMs + 60_000 };
   caller.renewer.keep(grant, terms);
   caller.detach(grant);
   await caller.inspect("lock", "a");
   caller.renewer.keep(grant, { ...terms, renew: false });
   // An answer comes behind the messages before it.
   await caller.inspect("lock", "a");
-  await port.advance(1_000);
+  await runtime.advance(1_000);
   expect(store.released).toEqual([]);
 });
 
@@ -131,8 +131,8 @@ it("tells a caller that its grant expired before the thread took over", async ()
   const grant = asked.value as Grant;
   const lost = vi.fn();
   caller.onEvent(lost);
-  port.block(1_000);
-  const terms = { ttlMs: 1_000, renew: true, graceMs: 0, endMs: port.nowMs + 60_000 };
+  runtime.block(1_000);
+  const terms = { ttlMs: 1_000, renew: true, graceMs: 0, endMs: runtime.nowMs + 60_000 };
   caller.renewer.keep(grant, terms);
   const event = { type: "gone", grant, reason: "expired", detail: "" };
   await expect.poll(() => lost).toHaveBeenCalledWith(event);

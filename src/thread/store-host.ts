@@ -45,7 +45,7 @@ export class StoreHost implements KeptGrantOwner {
     this.#store = store;
     this.#outbox = outbox;
     this.#keeper = new Keeper(store);
-    this.#looks = new Limits(store.port);
+    this.#looks = new Limits(store.runtime);
   }
 
   /** `onExit`: the process exits, and all that can be released is. */
@@ -60,7 +60,7 @@ export class StoreHost implements KeptGrantOwner {
       case "keep": {
         const kept = this.#grants.get(message.grant);
         const { endMs, ...terms } = message.terms;
-        const maxHoldMs = endMs - this.#store.port.clock.nowMs();
+        const maxHoldMs = endMs - this.#store.runtime.clock.nowMs();
         if (kept && !kept.hold?.isDetached) this.#keep(kept, { ...terms, maxHoldMs });
         break;
       }
@@ -100,7 +100,7 @@ export class StoreHost implements KeptGrantOwner {
     for (const kept of mine) kept.onLost("session_ended", detail);
     const released = Promise.all([this.#release(mine), this.#releaseAll()]);
     // A store that failed may never answer a call.
-    await within(this.#store.port.timers, EXIT_MS, released).catch(() => {});
+    await within(this.#store.runtime.timers, EXIT_MS, released).catch(() => {});
     await this.close();
   }
 
@@ -159,15 +159,15 @@ export class StoreHost implements KeptGrantOwner {
         this.#cancels.delete(id);
       }
     },
-    now: () => this.#store.port.clock.exactMs(),
+    now: () => this.#store.runtime.clock.exactMs(),
     close: () => this.close(),
   };
 
   async #acquire(id: number, claim: Claim, untilMs: number | null): Promise<GrantCopy | Busy> {
-    const { port } = this.#store;
+    const { runtime } = this.#store;
     if (untilMs === null) return this.#ask(claim, null);
-    const waitMs = untilMs - port.clock.nowMs();
-    const wait = new WaitTime(port, waitMs, undefined, (holder, ahead, grantsInMs) => {
+    const waitMs = untilMs - runtime.clock.nowMs();
+    const wait = new WaitTime(runtime, waitMs, undefined, (holder, ahead, grantsInMs) => {
       this.#outbox.offer({ type: "report", id, holder, ahead, grantsInMs });
     });
     this.#cancels.set(id, () => wait.end("withdrawn"));
@@ -181,7 +181,7 @@ export class StoreHost implements KeptGrantOwner {
 
   /** A grant that ended on its way is asked for again, if the caller may wait. */
   async #ask(claim: Claim, wait: WaitTime | null): Promise<GrantCopy | Busy> {
-    for (let asked = claim; ; asked = { ...claim, owner: this.#store.port.random.id() }) {
+    for (let asked = claim; ; asked = { ...claim, owner: this.#store.runtime.random.id() }) {
       const result = await this.#store.acquire(asked, wait);
       if (result.type === "busy") return result;
       const copy = await this.#adopt(result);
@@ -234,7 +234,7 @@ export class StoreHost implements KeptGrantOwner {
 
   #lookLater(kept: KeptGrant): void {
     const { deadlineMs, claim } = kept.grant;
-    const nowMs = this.#store.port.clock.nowMs();
+    const nowMs = this.#store.runtime.clock.nowMs();
     // A handoff may begin with less than its ttl; at the end of a life, no look is of use.
     kept.dueMs = nowMs + Math.max(Math.min(deadlineMs - nowMs, claim.ttlMs) / LOOKS, 1);
     if (kept.dueMs < deadlineMs) this.#looks.add(kept);

@@ -1,6 +1,6 @@
 import { MessageChannel, Worker, workerData } from "node:worker_threads";
 import { UnsupportedError } from "../errors/index.js";
-import { localPort } from "../time/port.js";
+import { localRuntime } from "../time/runtime.js";
 import { clockMemory } from "../time/shared-clock.js";
 import { within } from "../time/timers.js";
 import { ExitSignal } from "./exit-release.js";
@@ -51,7 +51,7 @@ class StoreThread implements LinkedThread {
     const backlog = new Backlog();
     const request: ServeRequest = { port: port2, exit: exitSignal.memory, backlog: backlog.memory };
     this.#worker.postMessage(request, [port2]);
-    const link = new ThreadLink(this, port1, backlog, localPort.timers);
+    const link = new ThreadLink(this, port1, backlog, localRuntime.timers);
     this.#links.add(link);
     return { link, exitSignal, clock: this.#clock };
   }
@@ -65,7 +65,7 @@ class StoreThread implements LinkedThread {
     this.#links.delete(link);
     if (this.#links.size > 0) return;
     this.onSilence();
-    await within(localPort.timers, END_MS, this.#worker.terminate()).catch(() => {});
+    await within(localRuntime.timers, END_MS, this.#worker.terminate()).catch(() => {});
   }
 
   #onEnd(error: Error): void {

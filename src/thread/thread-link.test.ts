@@ -1,6 +1,6 @@
 import { MessageChannel } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ManualPort } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import type { FromThread, ToThread } from "./messages.js";
 import { Backlog } from "./outbox.js";
 import { ThreadLink } from "./thread-link.js";
@@ -10,12 +10,12 @@ const CLOSE_MS = 3_000;
 const SILENCE_MS = 30_000;
 const NEWS_MS = 1_000;
 
-let time: ManualPort;
+let time: ManualRuntime;
 let channel: MessageChannel;
 let backlog: Backlog;
 const thread = { onSilence: vi.fn(), onClose: vi.fn(async () => {}) };
 beforeEach(() => {
-  time = new ManualPort();
+  time = new ManualRuntime();
   channel = new MessageChannel();
   backlog = new Backlog();
   vi.clearAllMocks();
@@ -58,7 +58,7 @@ describe("ThreadLink", () => {
 
   it("hears a thread that started while this one was blocked", async () => {
     let look = (): void => {};
-    const after: ManualPort["timers"]["after"] = (_, task) => {
+    const after: ManualRuntime["timers"]["after"] = (_, task) => {
       look = task;
       return { cancel: () => {}, keepAlive: () => {} };
     };

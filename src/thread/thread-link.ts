@@ -1,6 +1,6 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { StoreError } from "../errors/index.js";
-import type { Port } from "../time/port.js";
+import type { Runtime } from "../time/runtime.js";
 import { type Timer, within } from "../time/timers.js";
 import { errorOf } from "./error-copy.js";
 import type { CallName, Calls, FromThread, ToThread } from "./messages.js";
@@ -48,7 +48,7 @@ export class ThreadLink {
   readonly #thread: LinkedThread;
   readonly #port: MessagePort;
   readonly #backlog: Backlog;
-  readonly #timers: Port["timers"];
+  readonly #timers: Runtime["timers"];
   #listener: LinkListener | null = null;
   /** Messages that came before there was a listener. */
   #unheard: UnaskedMessage[] = [];
@@ -63,7 +63,12 @@ export class ThreadLink {
   #watch: Timer | undefined;
   #failure: StoreError | null = null;
 
-  constructor(thread: LinkedThread, port: MessagePort, backlog: Backlog, timers: Port["timers"]) {
+  constructor(
+    thread: LinkedThread,
+    port: MessagePort,
+    backlog: Backlog,
+    timers: Runtime["timers"],
+  ) {
     this.#thread = thread;
     this.#port = port;
     this.#backlog = backlog;

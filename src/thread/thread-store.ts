@@ -36,7 +36,7 @@ import { events } from "../events/publish.js";
 import { lateGrantError, MAX_LATE_GRANTS } from "../families/attempts.js";
 import type { Space } from "../rules/name.js";
 import { machineClock } from "../time/clock.js";
-import { localPort, type Port } from "../time/port.js";
+import { localRuntime, type Runtime } from "../time/runtime.js";
 import { sharedClock } from "../time/shared-clock.js";
 import { copyOfError, errorOf } from "./error-copy.js";
 import { type ExitSignal, forgetAtExit, releaseAtExit } from "./exit-release.js";
@@ -60,7 +60,7 @@ export async function openThreadStore(url: string): Promise<Store> {
     const opened = await link.call("open", url).answer;
     // Leases in a file are kept by the clock of this machine, which stands still while it sleeps.
     const isLocal = opened.traits.scope === "machine";
-    const port = { ...localPort, clock: isLocal ? machineClock : sharedClock(clock) };
+    const port = { ...localRuntime, clock: isLocal ? machineClock : sharedClock(clock) };
     await checkClock(link, port);
     return new ThreadStore(opened, port, link, exitSignal);
   } catch (error) {
@@ -70,7 +70,7 @@ export async function openThreadStore(url: string): Promise<Store> {
 }
 
 /** The threads must read one clock: otherwise a deadline of one means nothing to the other. */
-async function checkClock(link: ThreadLink, { clock }: Port): Promise<void> {
+async function checkClock(link: ThreadLink, { clock }: Runtime): Promise<void> {
   const beforeMs = clock.exactMs();
   const thereMs = await link.call("now").answer;
   if (beforeMs <= thereMs && thereMs <= clock.exactMs()) return;
@@ -83,7 +83,7 @@ export class ThreadStore implements Store, LinkListener {
   readonly name: string;
   readonly namespace?: string;
   readonly traits: Traits;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly renewer: Renewer;
   readonly exitSignal: ExitSignal;
   readonly explain?: (error: StoreError) => Promise<StoreError>;
@@ -96,11 +96,11 @@ export class ThreadStore implements Store, LinkListener {
   #listener: (event: StoreEvent) => void = () => {};
   #isExiting = false;
 
-  constructor(opened: Opened, port: Port, link: ThreadLink, exitSignal: ExitSignal) {
+  constructor(opened: Opened, runtime: Runtime, link: ThreadLink, exitSignal: ExitSignal) {
     this.name = opened.name;
     if (opened.namespace !== undefined) this.namespace = opened.namespace;
     this.traits = opened.traits;
-    this.port = port;
+    this.runtime = runtime;
     this.#link = link;
     this.renewer = {
       keep: (grant, terms) => this.#keep(grant, terms),
@@ -127,12 +127,12 @@ export class ThreadStore implements Store, LinkListener {
 
   async acquire(claim: Claim, wait: Wait | null): Promise<AcquireResult> {
     let late = 0;
-    for (let asked = claim; ; asked = { ...claim, owner: this.port.random.id() }) {
+    for (let asked = claim; ; asked = { ...claim, owner: this.runtime.random.id() }) {
       const result = await this.#ask(asked, wait);
       if (result.type === "busy") return result;
       const grant = this.#adopt(asked, result);
       // This thread may have been blocked while the answer waited in its port.
-      if (this.port.clock.exactMs() + (claim.leastMs ?? 0) < grant.deadlineMs) return grant;
+      if (this.runtime.clock.exactMs() + (claim.leastMs ?? 0) < grant.deadlineMs) return grant;
       this.#giveBack(grant);
       // A grant that the store has ended was not late.
       if (wait ? wait.ended : grant.isOver) return { type: "busy", holder: null, mark: null };
@@ -147,7 +147,7 @@ export class ThreadStore implements Store, LinkListener {
     if (asked.length === 0) return [];
     const sent = asked.map(({ grant, ttlMs }) => ({ grant: threadGrant(grant).number, ttlMs }));
     const endMs = Math.max(...asked.map(({ grant }) => grant.deadlineMs));
-    const restMs = Math.max(0, endMs - this.port.clock.nowMs());
+    const restMs = Math.max(0, endMs - this.runtime.clock.nowMs());
     const renewals = await this.#link.callWithin(restMs, "renew", sent);
     return renewals.map(renewalOf);
   }
@@ -168,7 +168,7 @@ export class ThreadStore implements Store, LinkListener {
     const copy = await this.#link.callWithin(limitMs, "resume", claim, token, locator);
     if (!copy) return null;
     const grant = this.#adopt(claim, copy);
-    if (this.port.clock.exactMs() < grant.deadlineMs) return grant;
+    if (this.runtime.clock.exactMs() < grant.deadlineMs) return grant;
     this.#giveBack(grant);
     return null;
   }
@@ -271,7 +271,7 @@ export class ThreadStore implements Store, LinkListener {
     const result = await answer.finally(() => this.#waits.delete(id));
     // The timer of the thread may fire a moment before the one of the caller, for which a wait that
     // has not ended was not ended by its time.
-    const restMs = wait.untilMs - this.port.clock.nowMs();
+    const restMs = wait.untilMs - this.runtime.clock.nowMs();
     const isEarly = result.type === "busy" && !result.mark && !wait.ended && restMs < EARLY_MS;
     if (isEarly) await new Promise<void>((resume) => wait.onEnd(resume));
     return result;

@@ -1,5 +1,5 @@
 import { Heap, type HeapItem } from "./heap.js";
-import type { Port } from "./port.js";
+import type { Runtime } from "./runtime.js";
 import type { Timer } from "./timers.js";
 
 /** Something that has a time limit. */
@@ -20,7 +20,7 @@ export interface Limited extends HeapItem {
  * stays alive while there is a limit that keeps it alive.
  */
 export class Limits {
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #items = new Heap<Limited>((a, b) => a.dueMs < b.dueMs);
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
@@ -28,8 +28,8 @@ export class Limits {
   /** How many limits keep the process alive. */
   #keepers = 0;
 
-  constructor(port: Port) {
-    this.#port = port;
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
   }
 
   add(item: Limited): void {
@@ -66,7 +66,7 @@ export class Limits {
 
   /** Whether the machine slept since the timer was set, which stood still as long. */
   get #isLate(): boolean {
-    return this.#port.clock.sleptMs > this.#sleptMs && !this.#isStopped;
+    return this.#runtime.clock.sleptMs > this.#sleptMs && !this.#isStopped;
   }
 
   #giveUp(item: Limited): void {
@@ -77,15 +77,15 @@ export class Limits {
   #arm(dueMs: number): void {
     this.#timer?.cancel();
     this.#timerMs = dueMs;
-    this.#sleptMs = this.#port.clock.sleptMs;
-    const delayMs = Math.max(1, dueMs - this.#port.clock.nowMs());
-    this.#timer = this.#port.timers.after(delayMs, () => this.#onTimer(), this.#keepers > 0);
+    this.#sleptMs = this.#runtime.clock.sleptMs;
+    const delayMs = Math.max(1, dueMs - this.#runtime.clock.nowMs());
+    this.#timer = this.#runtime.timers.after(delayMs, () => this.#onTimer(), this.#keepers > 0);
   }
 
   #onTimer(): void {
     this.#timer = undefined;
     this.#timerMs = Number.POSITIVE_INFINITY;
-    const nowMs = this.#port.clock.nowMs();
+    const nowMs = this.#runtime.clock.nowMs();
     for (let next = this.#items.peek(); next; next = this.#items.peek()) {
       // `onDue` may have added further limits, and armed the timer for them.
       if (next.dueMs > nowMs) {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ManualPort } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import { Limits } from "./limits.js";
 import { SilenceLimit } from "./silence-limit.js";
 
@@ -8,44 +8,47 @@ const TOUCH_MS = 3_000;
 /** How long the process has to listen before it may say that the store is silent. */
 const CHANCE_MS = TOUCH_MS + 250;
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let limit: SilenceLimit;
 let toldMs: number | null;
 
 beforeEach(() => {
-  port = new ManualPort(0);
+  runtime = new ManualRuntime(0);
   toldMs = null;
   const listener = {
     touchMs: TOUCH_MS,
     onSilence: () => {
-      toldMs = port.nowMs;
+      toldMs = runtime.nowMs;
     },
   };
-  limit = new SilenceLimit(port, new Limits(port), listener, { limitMs: LIMIT_MS, sinceMs: 0 });
+  limit = new SilenceLimit(runtime, new Limits(runtime), listener, {
+    limitMs: LIMIT_MS,
+    sinceMs: 0,
+  });
 });
 
 describe("a silent store", () => {
   it("is told at the limit", async () => {
-    await port.advance(LIMIT_MS - 1);
+    await runtime.advance(LIMIT_MS - 1);
     expect(toldMs).toBeNull();
-    await port.advance(1);
+    await runtime.advance(1);
     expect(toldMs).toBe(LIMIT_MS);
   });
 
   it("is told at the limit after the last word", async () => {
-    await port.advance(9_000);
+    await runtime.advance(9_000);
     limit.heard();
-    await port.advance(LIMIT_MS - 1);
+    await runtime.advance(LIMIT_MS - 1);
     expect(toldMs).toBeNull();
-    await port.advance(1);
+    await runtime.advance(1);
     expect(toldMs).toBe(9_000 + LIMIT_MS);
   });
 
   it("is told once only, and never after the end", async () => {
     limit.end();
-    await port.advance(2 * LIMIT_MS);
+    await runtime.advance(2 * LIMIT_MS);
     expect(toldMs).toBeNull();
-    expect(port.alarms).toBeLessThanOrEqual(1);
+    expect(runtime.alarms).toBeLessThanOrEqual(1);
   });
 });
 
@@ -56,19 +59,19 @@ describe("a process that could not listen", () => {
     { title: "for longer than the limit", fromMs: 1_000, blockedMs: 60_000 },
     { title: "from the first step on", fromMs: LIMIT_MS - CHANCE_MS + 1, blockedMs: 3_200 },
   ])("$title listens for a touch and its answer first", async ({ fromMs, blockedMs }) => {
-    await port.advance(fromMs);
-    port.block(blockedMs);
-    await port.advance(CHANCE_MS - 300);
+    await runtime.advance(fromMs);
+    runtime.block(blockedMs);
+    await runtime.advance(CHANCE_MS - 300);
     expect(toldMs).toBeNull();
     limit.heard();
-    await port.advance(LIMIT_MS - 1);
+    await runtime.advance(LIMIT_MS - 1);
     expect(toldMs).toBeNull();
   });
 
   it("tells the silence once it has listened in vain", async () => {
-    await port.advance(1_000);
-    port.block(60_000);
-    await port.advance(CHANCE_MS + 300);
+    await runtime.advance(1_000);
+    runtime.block(60_000);
+    await runtime.advance(CHANCE_MS + 300);
     expect(toldMs).not.toBeNull();
   });
 });

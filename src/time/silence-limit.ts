@@ -1,5 +1,5 @@
 import type { Limited, Limits } from "./limits.js";
-import type { Port } from "./port.js";
+import type { Runtime } from "./runtime.js";
 
 /**
  * The length of one step of listening, and the most that one step counts. A process that is
@@ -25,7 +25,7 @@ export interface SilenceListener {
  * that was stopped or blocked asks once more after it goes on, and the answer comes first.
  */
 export class SilenceLimit implements Limited {
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #limits: Limits;
   readonly #limitMs: number;
   readonly #listener: SilenceListener;
@@ -37,7 +37,7 @@ export class SilenceLimit implements Limited {
   heapIndex = -1;
 
   constructor(
-    port: Port,
+    runtime: Runtime,
     limits: Limits,
     listener: SilenceListener,
     silence: {
@@ -46,18 +46,18 @@ export class SilenceLimit implements Limited {
       readonly keepsAlive?: boolean;
     },
   ) {
-    this.#port = port;
+    this.#runtime = runtime;
     this.#limits = limits;
     this.#listener = listener;
     this.#limitMs = silence.limitMs;
     this.#heardMs = silence.sinceMs;
     this.keepsAlive = silence.keepsAlive ?? true;
-    this.#plan(port.clock.nowMs());
+    this.#plan(runtime.clock.nowMs());
   }
 
   heard(): void {
     // A sleep of the machine that shows only later would look like a silence of the store.
-    this.#heardMs = this.#port.clock.exactMs();
+    this.#heardMs = this.#runtime.clock.exactMs();
     this.#listenedMs = 0;
     this.#stepFromMs = Number.POSITIVE_INFINITY;
   }
@@ -67,7 +67,7 @@ export class SilenceLimit implements Limited {
   }
 
   onDue(): void {
-    const nowMs = this.#port.clock.nowMs();
+    const nowMs = this.#runtime.clock.nowMs();
     this.#listenedMs += Math.min(Math.max(0, nowMs - this.#stepFromMs), STEP_MS);
     // rule: frozen-time-is-not-silence
     const isOver = this.#restMs(nowMs) < MIN_STEP_MS && this.#missingMs < MIN_STEP_MS;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ManualPort } from "../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import { systemTimers, TimeLimitError, within } from "./timers.js";
 
 const MAX_MS = 2 ** 31 - 1;
@@ -95,25 +95,27 @@ describe("a timer", () => {
 
 describe("within", () => {
   it("passes the outcome on and leaves no timer", async () => {
-    const port = new ManualPort();
-    await expect(within(port.timers, 100, Promise.resolve(7))).resolves.toBe(7);
-    await expect(within(port.timers, 100, Promise.reject(new Error("no")))).rejects.toThrow("no");
-    expect(port.alarms).toBe(0);
+    const runtime = new ManualRuntime();
+    await expect(within(runtime.timers, 100, Promise.resolve(7))).resolves.toBe(7);
+    await expect(within(runtime.timers, 100, Promise.reject(new Error("no")))).rejects.toThrow(
+      "no",
+    );
+    expect(runtime.alarms).toBe(0);
   });
 
   it("throws when it takes too long, and whatever comes later is dropped", async () => {
-    const port = new ManualPort();
+    const runtime = new ManualRuntime();
     let fail: (error: Error) => void = () => {};
     const work = new Promise<never>((_, reject) => {
       fail = reject;
     });
-    const outcome = within(port.timers, 100, work);
+    const outcome = within(runtime.timers, 100, work);
     outcome.catch(() => {});
-    await port.advance(99);
-    expect(port.keepsAlive).toBe(true);
-    await port.advance(1);
+    await runtime.advance(99);
+    expect(runtime.keepsAlive).toBe(true);
+    await runtime.advance(1);
     await expect(outcome).rejects.toBeInstanceOf(TimeLimitError);
     fail(new Error("late"));
-    await port.advance(1);
+    await runtime.advance(1);
   });
 });

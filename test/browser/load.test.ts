@@ -18,7 +18,7 @@ import type { ShownLocks } from "../../src/dashboard/index.js";
 import { answerNode } from "../../src/dashboard/node-answer.js";
 import { checkedOptions } from "../../src/dashboard/options.js";
 import type { ListOptions } from "../../src/index.js";
-import { ManualPort, settled } from "../fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../fixtures/manual-runtime.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { findChromium, startChromium } from "./chromium.js";
 import { Stage } from "./stage.js";
@@ -112,9 +112,9 @@ describe.skipIf(!process.env.HOLDFAST_LOAD)("a dashboard with 10,000 locks", () 
     "takes a bounded memory over 80 minutes of change, in the server and in the browser",
     { timeout: 1_200_000 },
     async () => {
-      const port = new ManualPort();
-      const locks = new ChangingLocks(port);
-      await using served = await Served.start(locks, port);
+      const runtime = new ManualRuntime();
+      const locks = new ChangingLocks(runtime);
+      await using served = await Served.start(locks, runtime);
       const browser = await startChromium(findChromium() ?? "");
       const pages = await Promise.all(
         ["#/", "#/lock/lock/cart%3A7"].map(async (address) => {
@@ -141,9 +141,9 @@ describe.skipIf(!process.env.HOLDFAST_LOAD)("a dashboard with 10,000 locks", () 
       };
       const sizes: Sizes[] = [];
       for (const minute of MEASURED_MINUTES) {
-        while (port.nowMs < minute * 60_000) await nextLook(locks, port);
+        while (runtime.nowMs < minute * 60_000) await nextLook(locks, runtime);
         // A page that connects anew misses looks; one that is slow is waited for.
-        const isShown = await Promise.all(pages.map((page) => isUpToDate(page, port)));
+        const isShown = await Promise.all(pages.map((page) => isUpToDate(page, runtime)));
         expect(isShown).toEqual([true, true]);
         sizes.push(await measure(minute));
       }
@@ -179,11 +179,11 @@ async function browserSizes(session: CDPSession): Promise<typeof NO_SIZE> {
 }
 
 /** Moves the time to the end of the next look. It stands still during the look. */
-async function nextLook(locks: ChangingLocks, port: ManualPort): Promise<void> {
+async function nextLook(locks: ChangingLocks, runtime: ManualRuntime): Promise<void> {
   const before = locks.looks;
   const hasLooked = async (): Promise<boolean> => {
     if (locks.looks > before) return true;
-    if (!locks.isListed) await port.advance(EVERY_MS);
+    if (!locks.isListed) await runtime.advance(EVERY_MS);
     return false;
   };
   await waitUntil(hasLooked, { what: "a look", timeoutMs: 60_000, everyMs: 1 });
@@ -191,8 +191,8 @@ async function nextLook(locks: ChangingLocks, port: ManualPort): Promise<void> {
 }
 
 /** Whether the page shows the look of this time. */
-async function isUpToDate(page: Page, port: ManualPort): Promise<boolean> {
-  const time = new Date(port.clock.wallUs() / 1_000).toTimeString().slice(0, 8);
+async function isUpToDate(page: Page, runtime: ManualRuntime): Promise<boolean> {
+  const time = new Date(runtime.clock.wallUs() / 1_000).toTimeString().slice(0, 8);
   const wait = page.locator(".live", { hasText: time }).waitFor({ timeout: 60_000 });
   return wait.then(
     () => true,
@@ -212,9 +212,9 @@ class Served implements AsyncDisposable {
     this.#server = server;
   }
 
-  static async start(locks: ShownLocks, port: ManualPort): Promise<Served> {
+  static async start(locks: ShownLocks, runtime: ManualRuntime): Promise<Served> {
     const options = checkedOptions({ authorize: () => "load", everyMs: EVERY_MS });
-    const desk = new Desk(locks, options, port);
+    const desk = new Desk(locks, options, runtime);
     const server = createServer((request, response) => {
       void answerNode((asked) => desk.handle(asked), request, response);
     });
@@ -236,10 +236,10 @@ class ChangingLocks implements ShownLocks {
   looks = 0;
   /** They are being listed. */
   isListed = false;
-  readonly #port: ManualPort;
+  readonly #runtime: ManualRuntime;
 
-  constructor(port: ManualPort) {
-    this.#port = port;
+  constructor(runtime: ManualRuntime) {
+    this.#runtime = runtime;
   }
 
   async *list({ space }: ListOptions = {}): AsyncGenerator<LockView, void> {
@@ -271,7 +271,7 @@ class ChangingLocks implements ShownLocks {
   }
 
   #view(index: number): LockView {
-    const second = Math.floor(this.#port.nowMs / 1_000);
+    const second = Math.floor(this.#runtime.nowMs / 1_000);
     const age = (second + index) % 10;
     const token = BigInt((second - age) * LOCKS + index);
     const name = index % 10 === 0 ? `job:${Math.floor(second / 60)}:${index}` : `cart:${index}`;

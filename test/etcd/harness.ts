@@ -3,7 +3,7 @@ import type { Store } from "../../src/contract/store.js";
 import { SessionStore } from "../../src/families/session/session-store.js";
 import { type EtcdClient, Http2Client } from "../../src/stores/etcd/client.js";
 import { EtcdSequencer } from "../../src/stores/etcd/etcd-store.js";
-import { networkPort } from "../../src/time/port.js";
+import { networkRuntime } from "../../src/time/runtime.js";
 import { startProxy } from "../faults/proxy.js";
 import type { EtcdServer } from "../servers/etcd.js";
 import { faultyEtcdClient } from "./faulty-client.js";
@@ -20,13 +20,13 @@ export function etcdUrl(ports: readonly number[], namespace = ""): URL {
 /** The client that a store with these endpoints has. */
 export function clientOf(ports: readonly number[]): Http2Client {
   const members = ports.map((port) => `127.0.0.1:${port}`);
-  return new Http2Client({ members, tls: null, user: null }, networkPort());
+  return new Http2Client({ members, tls: null, user: null }, networkRuntime());
 }
 
 /** A store with this client, which it closes. */
 export function storeOf(client: EtcdClient, namespace: string): Store {
   return new SessionStore(
-    new EtcdSequencer(client, { namespace, hosts: "127.0.0.1" }, networkPort()),
+    new EtcdSequencer(client, { namespace, hosts: "127.0.0.1" }, networkRuntime()),
   );
 }
 

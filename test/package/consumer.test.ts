@@ -16,10 +16,10 @@ await locks.close();
 
 /** The shortest program of an author of a store. */
 const AUTHOR = `
-import { type Arbiter, arbiterStore, localPort, type Store } from "holdfast/store";
+import { type Arbiter, arbiterStore, localRuntime, type Store } from "holdfast/store";
 
 export const storeOver = (arbiter: Arbiter): Store => arbiterStore(arbiter);
-console.log(typeof localPort.clock.nowMs());
+console.log(typeof localRuntime.clock.nowMs());
 `;
 
 const COMMONJS = `

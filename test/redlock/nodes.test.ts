@@ -12,7 +12,7 @@ import { driverOf } from "../../src/stores/redis-client/driver.js";
 import { redlockStore } from "../../src/stores/redlock/index.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
-import { networkPort } from "../../src/time/port.js";
+import { networkRuntime } from "../../src/time/runtime.js";
 import { readNodeCall } from "../fixtures/node-call.js";
 import { Stopwatch } from "../fixtures/stopwatch.js";
 import { waitUntil } from "../servers/wait-until.js";
@@ -86,8 +86,8 @@ describe("three nodes", () => {
   it("tokens rise with clients an hour behind and ahead, in one round if known", async () => {
     let votes = 0;
     const parties = [0, -HOUR_US, HOUR_US].map((shiftUs, at) => {
-      const port = networkPort();
-      const clock = { ...port.clock, wallUs: () => port.clock.wallUs() + shiftUs };
+      const runtime = networkRuntime();
+      const clock = { ...runtime.clock, wallUs: () => runtime.clock.wallUs() + shiftUs };
       const clients = trial.servers.map((server) => new Redis(server.port));
       const nodes = clients.map((client, index) => {
         const driver = driverOf(client);
@@ -104,7 +104,7 @@ describe("three nodes", () => {
         maxTtlMs: 30_000,
         bootstrap: "now",
       } as const;
-      const locks = new Holdfast(new RedlockStore(nodes, settings, { ...port, clock }));
+      const locks = new Holdfast(new RedlockStore(nodes, settings, { ...runtime, clock }));
       return { locks, clients, at };
     });
     const take = async (locks: Holdfast): Promise<{ token: bigint; rounds: number }> => {
@@ -135,8 +135,8 @@ describe("three nodes", () => {
 
   it("a ballot a year ahead is refused, and locks still work", async () => {
     const { locks, clients } = await trial.open();
-    const port = networkPort();
-    const clock = { ...port.clock, wallUs: () => port.clock.wallUs() + 400 * 24 * HOUR_US };
+    const runtime = networkRuntime();
+    const clock = { ...runtime.clock, wallUs: () => runtime.clock.wallUs() + 400 * 24 * HOUR_US };
     const nodes = clients.map((client, at) => new RedlockNode(`n${at}`, driverOf(client)));
     const settings = {
       namespace: "",
@@ -145,7 +145,7 @@ describe("three nodes", () => {
       maxTtlMs: 30_000,
       bootstrap: "wait",
     } as const;
-    await using wrong = new Holdfast(new RedlockStore(nodes, settings, { ...port, clock }));
+    await using wrong = new Holdfast(new RedlockStore(nodes, settings, { ...runtime, clock }));
     const error = await wrong
       .mutex("year")
       .acquire()

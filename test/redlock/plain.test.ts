@@ -11,7 +11,7 @@ import { type RedlockStoreOptions, redlockStore } from "../../src/stores/redlock
 import { startDelayText } from "../../src/stores/redlock/quorum.js";
 import { NODE_SCRIPTS, RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
-import { networkPort } from "../../src/time/port.js";
+import { networkRuntime } from "../../src/time/runtime.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { expectLongMark } from "./kept-record.js";
@@ -124,11 +124,11 @@ describe("memory", () => {
 
   it("a client whose clock is behind gets a token above the floor, by a second round", async () => {
     const client = connected();
-    const port = networkPort();
-    const clock = { ...port.clock, wallUs: () => port.clock.wallUs() - 3_600_000_000 };
+    const runtime = networkRuntime();
+    const clock = { ...runtime.clock, wallUs: () => runtime.clock.wallUs() - 3_600_000_000 };
     const node = new RedlockNode("a", driverOf(client), NODE_SCRIPTS.lone);
     const terms = { namespace: "", nodeTimeoutMs: 200, driftFactor: 0.01, maxTtlMs: 30_000 };
-    const store = new RedlockStore([node], { ...terms, bootstrap: "now" }, { ...port, clock });
+    const store = new RedlockStore([node], { ...terms, bootstrap: "now" }, { ...runtime, clock });
     const locks = new Holdfast(store);
     ends.unshift(() => locks.close());
     const before = BigInt(Date.now() - 1_500) * 1_000n;

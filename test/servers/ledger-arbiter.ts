@@ -3,7 +3,7 @@ import type { Traits } from "../../src/contract/store.js";
 import { StoreError } from "../../src/errors/index.js";
 import type { Arbiter, Execution } from "../../src/families/ledger/arbiter.js";
 import type { Command, Push, View } from "../../src/rules/ledger-command.js";
-import { networkPort, type Port } from "../../src/time/port.js";
+import { networkRuntime, type Runtime } from "../../src/time/runtime.js";
 import { LedgerLink } from "./ledger-link.js";
 
 export const LEDGER_TRAITS: Traits = {
@@ -27,7 +27,7 @@ export class LedgerArbiter implements Arbiter {
   readonly traits: Traits = LEDGER_TRAITS;
   readonly isLocal = false;
   readonly believesPushes = true;
-  readonly port: Port = networkPort();
+  readonly runtime: Runtime = networkRuntime();
   /** The label by which a fault selects this client. */
   readonly label: string = randomUUID();
   readonly #serverPort: number;
@@ -99,7 +99,7 @@ export class LedgerArbiter implements Arbiter {
   /** A waiter needs pushes, so the connection is opened again without a command. */
   #reconnect(delayMs: number): void {
     if (this.#isClosed || this.#client === null) return;
-    this.port.timers.after(delayMs, () => {
+    this.runtime.timers.after(delayMs, () => {
       if (this.#link) return this.#onReset();
       this.#connect().then(
         () => this.#onReset(),

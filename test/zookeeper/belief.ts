@@ -6,7 +6,7 @@ import type { Lease } from "../../src/lease/lease.js";
 import { Ensemble } from "../../src/stores/zookeeper/client.js";
 import { zookeeperStore } from "../../src/stores/zookeeper/index.js";
 import { WatchingSession, ZnodeWatch } from "../../src/stores/zookeeper/watches.js";
-import { localPort } from "../../src/time/port.js";
+import { localRuntime } from "../../src/time/runtime.js";
 import type { ProxiedRequest } from "../faults/framing.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import { waitUntil } from "../servers/wait-until.js";
@@ -185,7 +185,8 @@ export class Witness implements AsyncDisposable {
   constructor(servers: readonly ZookeeperServer[], holders: readonly Holder[]) {
     const settings = { tls: null, chroot: "", credentials: [] };
     this.#sessions = servers.map(
-      ({ address }) => new WatchingSession(new Ensemble([address], settings, localPort), "a test"),
+      ({ address }) =>
+        new WatchingSession(new Ensemble([address], settings, localRuntime), "a test"),
     );
     for (const session of this.#sessions) {
       this.#seen.set(session, new Set());
@@ -218,10 +219,11 @@ export class Witness implements AsyncDisposable {
 
   #watch(session: WatchingSession, path: string): void {
     const seen = this.#seen.get(session);
-    new ZnodeWatch(path, session, localPort.timers, {
+    new ZnodeWatch(path, session, localRuntime.timers, {
       onData: () => void seen?.add(path),
       onGone: () => {
-        if (!seen?.has(path)) localPort.timers.after(BEHIND_MS, () => this.#watch(session, path));
+        if (!seen?.has(path))
+          localRuntime.timers.after(BEHIND_MS, () => this.#watch(session, path));
         else if (!this.#goneMs.has(path)) this.#goneMs.set(path, performance.now());
       },
       onBroken: () => this.#watch(session, path),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../src/api/connect.js";
 import { Connection } from "../../src/stores/zookeeper/wire/connection.js";
 import { create2 } from "../../src/stores/zookeeper/wire/requests.js";
-import { networkPort } from "../../src/time/port.js";
+import { networkRuntime } from "../../src/time/runtime.js";
 import { startProxy } from "../faults/proxy.js";
 import { startRewritingProxy } from "../faults/rewriting-proxy.js";
 import { isFull } from "../fixtures/depth.js";
@@ -62,7 +62,7 @@ describe.skipIf(zookeeperMissing())("ZooKeeper", () => {
     const request = { key: null, timeoutMs: 10_000 };
     const connection = new Connection(address, settings, request, {
       openMs: 5_000,
-      port: networkPort(),
+      runtime: networkRuntime(),
     });
     await connection.send(
       create2("/closed", { acl: [{ permissions: 1, scheme: "world", id: "anyone" }] }),

@@ -13,7 +13,7 @@ import {
   remove,
   setData,
 } from "../../src/stores/zookeeper/wire/requests.js";
-import { localPort } from "../../src/time/port.js";
+import { localRuntime } from "../../src/time/runtime.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
 import { waitUntil } from "../servers/wait-until.js";
 import type { ZookeeperServer } from "../servers/zookeeper.js";
@@ -38,7 +38,10 @@ export class Znodes implements AsyncDisposable {
   constructor(ports: readonly number[]) {
     const addresses = ports.map((port) => ({ host: "127.0.0.1", port }));
     const settings = { tls: null, chroot: "", credentials: [] };
-    this.#session = new WatchingSession(new Ensemble(addresses, settings, localPort), "the test");
+    this.#session = new WatchingSession(
+      new Ensemble(addresses, settings, localRuntime),
+      "the test",
+    );
   }
 
   /** Whether the server is in touch with its leader. */

@@ -7,7 +7,7 @@ import { StoreError } from "../../src/errors/index.js";
 import { Ensemble } from "../../src/stores/zookeeper/client.js";
 import { openZookeeperStore } from "../../src/stores/zookeeper/index.js";
 import { readLocator } from "../../src/stores/zookeeper/layout.js";
-import { localPort } from "../../src/time/port.js";
+import { localRuntime } from "../../src/time/runtime.js";
 import { isFull } from "../fixtures/depth.js";
 import { waitUntil } from "../servers/wait-until.js";
 import {
@@ -41,7 +41,7 @@ describe.skipIf(zookeeperMissing() !== null)("on one server", { timeout: 60_000 
     const found = readLocator(locator);
     assert.ok(found);
     const settings = { tls: null, chroot: "", credentials: [] };
-    const ensemble = new Ensemble([server.address], settings, localPort);
+    const ensemble = new Ensemble([server.address], settings, localRuntime);
     const { key, timeoutMs } = found;
     const connection = await ensemble.connect({ key, timeoutMs }, SOON_MS);
     await connection.endSession();

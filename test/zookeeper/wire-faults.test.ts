@@ -56,13 +56,13 @@ describe.skipIf(missing)(
         const first = await trial.connect();
         const { key, requestedMs } = await first.opened;
         await first.send(create2("/e", { mode: "ephemeral" }));
-        const startMs = trial.port.clock.exactMs();
+        const startMs = trial.runtime.clock.exactMs();
         const second = trial.open({ key });
         const [{ stat }, opened] = await Promise.all([second.send(exists("/e")), second.opened]);
         expect(stat?.ephemeralOwner).toBe(key.id);
         expect(opened.key.id).toBe(key.id);
         expect(opened.requestedMs).toBeGreaterThanOrEqual(startMs);
-        expect(opened.requestedMs).toBeLessThanOrEqual(trial.port.clock.exactMs());
+        expect(opened.requestedMs).toBeLessThanOrEqual(trial.runtime.clock.exactMs());
         expect(requestedMs).toBeLessThanOrEqual(startMs);
         // The server ends the connection that the session had before.
         expect(await first.ended).toMatchObject({ code: "connection_lost" });
@@ -298,7 +298,7 @@ describe.skipIf(missing)(
 
       beforeEach(() => {
         const address = { host: "127.0.0.1", port: proxy.port };
-        client = new SessionClient(new Ensemble([address], SETTINGS, trial.port), 6_000);
+        client = new SessionClient(new Ensemble([address], SETTINGS, trial.runtime), 6_000);
       });
 
       afterEach(() => client.close(1_000));

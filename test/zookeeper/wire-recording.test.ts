@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { askStatus } from "../../src/stores/zookeeper/client.js";
-import { localPort } from "../../src/time/port.js";
+import { localRuntime } from "../../src/time/runtime.js";
 import { startProxy } from "../faults/proxy.js";
 import {
   CONVERSATION,
@@ -44,7 +44,7 @@ async function record(): Promise<Recording> {
   const { version } = await askStatus(
     server.address,
     { tls: null },
-    { limitMs: 5_000, port: localPort },
+    { limitMs: 5_000, runtime: localRuntime },
   );
   return { version, frames, results };
 }

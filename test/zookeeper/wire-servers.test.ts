@@ -7,7 +7,7 @@ import { askStatus, Ensemble } from "../../src/stores/zookeeper/client.js";
 import { SessionClient } from "../../src/stores/zookeeper/watches.js";
 import { create2, exists, sync } from "../../src/stores/zookeeper/wire/requests.js";
 import type { WatchEvent } from "../../src/stores/zookeeper/wire/watch-table.js";
-import { networkPort } from "../../src/time/port.js";
+import { networkRuntime } from "../../src/time/runtime.js";
 import { Authority } from "../servers/certificates.js";
 import {
   startZookeeper,
@@ -19,9 +19,9 @@ import {
 import { WireTrial } from "./wire-trial.js";
 
 const missing = zookeeperMissing();
-const port = networkPort();
+const runtime = networkRuntime();
 const SETTINGS = { tls: null, chroot: "", credentials: [] };
-const LIMITS = { limitMs: 5_000, port };
+const LIMITS = { limitMs: 5_000, runtime };
 
 describe.skipIf(missing)(`servers of ZooKeeper${missing ? ` (${missing})` : ""}`, () => {
   describe("an ensemble", () => {
@@ -48,7 +48,7 @@ describe.skipIf(missing)(`servers of ZooKeeper${missing ? ` (${missing})` : ""}`
 
     it("moves a session and its watches to another server when one is gone", async () => {
       const addresses = ensemble.members.map(({ address }) => address);
-      const client = new SessionClient(new Ensemble(addresses, SETTINGS, port), 10_000);
+      const client = new SessionClient(new Ensemble(addresses, SETTINGS, runtime), 10_000);
       const connection = await client.connected(10_000);
       const { key } = await connection.opened;
       await connection.send(create2("/e", { mode: "ephemeral" }));
@@ -102,7 +102,7 @@ describe.skipIf(missing)(`servers of ZooKeeper${missing ? ` (${missing})` : ""}`
       const request = connection.send(create2("/a"));
       await expect(request).rejects.toMatchObject({ code: "connection_lost" });
       await expect(connection.opened).rejects.toMatchObject({ code: "connection_lost" });
-      const list = new Ensemble([left.address], SETTINGS, port);
+      const list = new Ensemble([left.address], SETTINGS, runtime);
       await expect(list.connect({ key: null, timeoutMs: 5_000 }, 300)).rejects.toMatchObject({
         code: "not_connected",
         outcome: "not_sent",
@@ -170,7 +170,7 @@ describe.skipIf(missing)(`servers of ZooKeeper${missing ? ` (${missing})` : ""}`
 
     await using server = await startZookeeper();
     await server.pause();
-    const asked = askStatus(server.address, { tls: null }, { limitMs: 200, port });
+    const asked = askStatus(server.address, { tls: null }, { limitMs: 200, runtime });
     await expect(asked).rejects.toMatchObject({ code: "silent" });
     server.resume();
     await server.kill();

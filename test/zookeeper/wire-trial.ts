@@ -1,7 +1,7 @@
 import { Connection, type ConnectionSettings } from "../../src/stores/zookeeper/wire/connection.js";
 import { exists, getChildren2, remove } from "../../src/stores/zookeeper/wire/requests.js";
 import type { SessionRequest } from "../../src/stores/zookeeper/wire/session.js";
-import { networkPort, type Port } from "../../src/time/port.js";
+import { networkRuntime, type Runtime } from "../../src/time/runtime.js";
 
 const OPEN_MS = 10_000;
 
@@ -9,7 +9,7 @@ export type Wish = Partial<ConnectionSettings> & Partial<SessionRequest> & { ope
 
 /** Connections to one port, which are closed at the end. */
 export class WireTrial {
-  readonly port: Port = networkPort();
+  readonly runtime: Runtime = networkRuntime();
   readonly #serverPort: number;
   readonly #connections: Connection[] = [];
 
@@ -29,7 +29,7 @@ export class WireTrial {
       { host: "127.0.0.1", port: this.#serverPort },
       { tls, chroot, credentials },
       { key: null, timeoutMs: 6_000, ...wish },
-      { openMs, port: this.port },
+      { openMs, runtime: this.runtime },
     );
     this.#connections.push(connection);
     return connection;

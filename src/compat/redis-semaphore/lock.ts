@@ -10,7 +10,7 @@
  */
 
 import { TimeLimitError } from "../../time/timers.js";
-import { type Answers, port } from "../client-quorum.js";
+import { type Answers, runtime } from "../client-quorum.js";
 import { driftOf } from "../key-lock.js";
 import type { ScriptClient } from "../script-client.js";
 import { LostLockError, TimeoutError } from "./errors.js";
@@ -66,7 +66,7 @@ export abstract class Lock {
 
   /** Whether it is held at this moment, by the clock. */
   get isAcquired(): boolean {
-    return this.#isHeld && port.clock.exactMs() < this.#deadlineMs;
+    return this.#isHeld && runtime.clock.exactMs() < this.#deadlineMs;
   }
 
   /**
@@ -88,10 +88,10 @@ export abstract class Lock {
   async tryAcquire(abortSignal?: AbortSignal): Promise<boolean> {
     if (this.#isExternal) return await this.#inTurn(() => this.#takeOver());
     const { acquireTimeout, acquireAttemptsLimit, retryInterval } = this.#rules;
-    const endMs = port.clock.nowMs() + acquireTimeout;
+    const endMs = runtime.clock.nowMs() + acquireTimeout;
     for (let attempt = 1; attempt <= acquireAttemptsLimit; attempt += 1) {
       abortSignal?.throwIfAborted();
-      const leftMs = endMs - port.clock.nowMs();
+      const leftMs = endMs - runtime.clock.nowMs();
       if (leftMs <= 0) break;
       if (await this.#inTurn(() => this.#take(leftMs))) return true;
       if (attempt < acquireAttemptsLimit) await pauseUnlessAborted(retryInterval, abortSignal);
@@ -172,7 +172,7 @@ export abstract class Lock {
   /** False where the answer came too late to be relied on. */
   #hold({ sentMs, token }: Answers<ScriptClient>): boolean {
     const deadlineMs = sentMs + this.#reliableMs;
-    if (port.clock.exactMs() >= deadlineMs) return false;
+    if (runtime.clock.exactMs() >= deadlineMs) return false;
     this.#isHeld = true;
     this.#isUsed = true;
     this.#token = token;
@@ -188,20 +188,20 @@ export abstract class Lock {
   #arm(delayMs: number): void {
     this.#refreshTimer?.cancel();
     this.#endTimer?.cancel();
-    this.#refreshTimer = port.timers.after(delayMs, () => void this.#refresh());
-    this.#endAfter(this.#deadlineMs - port.clock.nowMs());
+    this.#refreshTimer = runtime.timers.after(delayMs, () => void this.#refresh());
+    this.#endAfter(this.#deadlineMs - runtime.clock.nowMs());
   }
 
   /** A timer may run a little early: then it runs once more. */
   #endAfter(delayMs: number): void {
-    this.#endTimer = port.timers.after(delayMs, () => {
+    this.#endTimer = runtime.timers.after(delayMs, () => {
       if (this.#check()) this.#endAfter(1);
     });
   }
 
   async #refresh(): Promise<void> {
     if (!this.#check()) return;
-    const leftMs = this.#deadlineMs - port.clock.nowMs();
+    const leftMs = this.#deadlineMs - runtime.clock.nowMs();
     const { identifier } = this;
     const answers = await this.#holding.refresh(leftMs, false);
     // The answer may be about an acquisition that was released meanwhile.
@@ -217,13 +217,14 @@ export abstract class Lock {
     }
     if (answers.isRefused) return this.#lose();
     if (!this.#check()) return;
-    const restMs = this.#deadlineMs - port.clock.nowMs();
+    const restMs = this.#deadlineMs - runtime.clock.nowMs();
     this.#arm(Math.min(refreshInterval, Math.max(MIN_RETRY_MS, restMs / RETRY_PART)));
   }
 
   /** Ends it if its deadline has passed; true while it is held. */
   #check(): boolean {
-    const isOver = this.#isHeld && this.#isRefreshing && port.clock.exactMs() >= this.#deadlineMs;
+    const isOver =
+      this.#isHeld && this.#isRefreshing && runtime.clock.exactMs() >= this.#deadlineMs;
     if (isOver) this.#lose();
     return this.#isHeld && this.#isRefreshing;
   }
@@ -262,7 +263,7 @@ function pauseUnlessAborted(delayMs: number, signal: AbortSignal | undefined): P
       timer.cancel();
       reject(signal?.reason);
     };
-    const timer = port.timers.after(
+    const timer = runtime.timers.after(
       delayMs,
       () => {
         signal?.removeEventListener("abort", onAbort);

@@ -2,7 +2,7 @@
  * Extends a lock for as long as a routine runs, and tells the routine when the lock is lost: at its
  * deadline at the latest, whether a server answers or not.
  */
-import { port } from "../client-quorum.js";
+import { runtime } from "../client-quorum.js";
 import { ExecutionError } from "./errors.js";
 import type { Lock } from "./lock.js";
 
@@ -60,17 +60,17 @@ export class AutomaticRenewal {
   }
 
   #arm(): void {
-    const leftMs = this.#deadlineMs - port.clock.nowMs();
+    const leftMs = this.#deadlineMs - runtime.clock.nowMs();
     this.#due?.cancel();
     this.#end?.cancel();
     const dueMs = Math.max(0, leftMs - this.#thresholdMs);
-    this.#due = port.timers.after(dueMs, () => void this.#renew());
+    this.#due = runtime.timers.after(dueMs, () => void this.#renew());
     this.#endAfter(leftMs);
   }
 
   /** A timer may run a little early: then it runs once more. */
   #endAfter(delayMs: number): void {
-    this.#end = port.timers.after(delayMs, () => {
+    this.#end = runtime.timers.after(delayMs, () => {
       if (!this.#check()) this.#endAfter(1);
     });
   }
@@ -91,7 +91,7 @@ export class AutomaticRenewal {
 
   /** Ends it if its deadline has passed; true when it is over. */
   #check(): boolean {
-    const isPast = port.clock.exactMs() >= this.#deadlineMs;
+    const isPast = runtime.clock.exactMs() >= this.#deadlineMs;
     if (isPast && !this.#isOver) this.#lose(new ExecutionError(NEVER_EXTENDED, []));
     return this.#isOver;
   }

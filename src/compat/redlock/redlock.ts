@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { EXTEND, GIVE, TAKE } from "../../stores/redis-client/plain-keys.js";
-import { port } from "../client-quorum.js";
+import { runtime } from "../client-quorum.js";
 import { type HeldKeys, KeyLock, momentAt, NoMajorityError } from "../key-lock.js";
 import { AutomaticRenewal, type RedlockAbortSignal } from "./automatic-renewal.js";
 import { ExecutionError, ResourceLockedError } from "./errors.js";
@@ -163,7 +163,7 @@ export class Redlock extends EventEmitter {
   ): Promise<Lock> {
     checkDuration(duration);
     const deadlineMs = deadlineOf(existing);
-    if (deadlineMs <= port.clock.exactMs()) throw new ExecutionError(ALREADY_EXPIRED, []);
+    if (deadlineMs <= runtime.clock.exactMs()) throw new ExecutionError(ALREADY_EXPIRED, []);
     const { resources: keys, value, expiration } = existing;
     const held = { keys, value, expiration, deadlineMs };
     const rules = settingsOver(settings, this.settings);

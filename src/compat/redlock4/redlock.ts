@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { port } from "../client-quorum.js";
+import { runtime } from "../client-quorum.js";
 import {
   type AttemptRules,
   type HeldKeys,
@@ -200,7 +200,7 @@ export class Redlock extends EventEmitter {
     const { resource, value, expiration } = lock;
     const byWall = momentAt(expiration);
     const deadlineMs = Math.min(deadlines.get(lock) ?? byWall, byWall);
-    if (deadlineMs <= port.clock.exactMs()) {
+    if (deadlineMs <= runtime.clock.exactMs()) {
       const why = "because the lock has already expired.";
       throw new LockError(`Cannot extend lock on resource "${resource}" ${why}`, 0);
     }
@@ -246,7 +246,7 @@ function told<Result>(work: Promise<Result>, callback?: Callback<Result>): Promi
   if (callback) {
     // A callback that throws ends the program, as it does without promises.
     const call = (...answer: Parameters<Callback<Result>>): void =>
-      port.timers.soon(() => callback(...answer));
+      runtime.timers.soon(() => callback(...answer));
     work.then(
       (result) => call(null, result),
       (error: Error) => call(error, undefined as Result),

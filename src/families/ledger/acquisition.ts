@@ -89,7 +89,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#client.acquisitions.add(this);
     this.#wait?.onEnd(() => this.giveUp());
     if (this.#isSettled) return;
-    this.#startMs = this.#client.port.clock.nowMs();
+    this.#startMs = this.#client.runtime.clock.nowMs();
     // The first request is answered or has failed by its own time-out; silence comes after that.
     if (this.#claim.storeTimeoutMs < CALL_TIMEOUT_MS) this.#startSilenceLimit();
     this.ask();
@@ -123,7 +123,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     if (isFinal(error)) return this.#fail(error);
     this.#lastError = error;
     this.#startSilenceLimit();
-    this.#backoff ??= new Backoff(this.#client.port.random, RETRY_PAUSES);
+    this.#backoff ??= new Backoff(this.#client.runtime.random, RETRY_PAUSES);
     this.#askIn(this.#backoff.nextMs());
   }
 
@@ -151,7 +151,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     // No caller hears of the grant before its confirm is sent.
     confirmation.send();
     try {
-      const usefulMs = this.#client.port.clock.nowMs() + (this.#claim.leastMs ?? 0);
+      const usefulMs = this.#client.runtime.clock.nowMs() + (this.#claim.leastMs ?? 0);
       // rule: offer-outlasts-the-grace
       const isBelieved = deadlineMs !== null && deadlineMs > usefulMs;
       if (!isBelieved) return confirmation.tell(this.#listener(confirmation), lapseMs);
@@ -212,9 +212,11 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
         // may have run this request first: a release that was refused or lost is sent again.
         const isReleasing = this.#client.releases.has(this.key);
         const mayBeOurs = reply.holder !== null && (isReleasing || this.#followsRelease);
-        const elapsedMs = this.#client.port.clock.nowMs() - this.#startMs;
+        const elapsedMs = this.#client.runtime.clock.nowMs() - this.#startMs;
         if ((hasExpired || mayBeOurs) && elapsedMs < this.#claim.storeTimeoutMs) {
-          return this.#askIn(isReleasing ? jittered(FIRST_RETRY_MS, this.#client.port.random) : 0);
+          return this.#askIn(
+            isReleasing ? jittered(FIRST_RETRY_MS, this.#client.runtime.random) : 0,
+          );
         }
         const holder = reply.holder && holderView(reply.holder);
         return this.#settle({ type: "busy", holder, mark: null, grantsInMs: grantsInMs(reply) });
@@ -239,7 +241,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#startSilenceLimit();
     this.#silence?.heard();
     if (this.#stale >= MAX_STALE) return this.#settle({ type: "again", reason: "late" });
-    this.#askIn(this.#stale === 1 ? 0 : jittered(FIRST_RETRY_MS, this.#client.port.random));
+    this.#askIn(this.#stale === 1 ? 0 : jittered(FIRST_RETRY_MS, this.#client.runtime.random));
   }
 
   /** The answer to this confirm decides: a grant, or the next request. */
@@ -261,7 +263,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
 
   /** Takes a grant, unless it is over already: then it is given back, never returned. */
   #accept(granted: { token: number; span: number }, deadlineMs: number): void {
-    const nowMs = this.#client.port.clock.exactMs();
+    const nowMs = this.#client.runtime.clock.exactMs();
     // rule: late-grant-is-given-back
     if (nowMs >= deadlineMs) return this.#settle({ type: "again", reason: "late" });
     const grant = new LedgerGrant(this.#claim, this.key, granted, deadlineMs);
@@ -278,7 +280,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
 
   #askIn(pauseMs: number): void {
     this.#retry?.cancel();
-    this.#retry = this.#client.port.timers.after(pauseMs, () => this.ask(), this.#keepsAlive);
+    this.#retry = this.#client.runtime.timers.after(pauseMs, () => this.ask(), this.#keepsAlive);
   }
 
   /**
@@ -292,10 +294,10 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
 
   /** The first answer was not the end: from now on the store must not fall silent. */
   #startSilenceLimit(): void {
-    const { arbiter, port, limits } = this.#client;
+    const { arbiter, runtime, limits } = this.#client;
     if (this.#silence || arbiter.isLocal) return;
     const { storeTimeoutMs: limitMs } = this.#claim;
-    this.#silence = new SilenceLimit(port, limits, this, {
+    this.#silence = new SilenceLimit(runtime, limits, this, {
       limitMs,
       sinceMs: this.#startMs,
       keepsAlive: this.#keepsAlive,
@@ -311,11 +313,11 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#leave(result.type === "granted" ? result : null);
     if (result.type !== "again") return this.#resolve(result);
     const lateGrants = result.reason === "late" ? this.#lateGrants + 1 : 0;
-    const { arbiter, port } = this.#client;
+    const { arbiter, runtime } = this.#client;
     if (lateGrants > 0 && (!this.#wait || lateGrants >= MAX_LATE_GRANTS)) {
       return this.#reject(lateGrantError(this.#claim, arbiter.name));
     }
-    const claim = { ...this.#claim, owner: port.random.id() };
+    const claim = { ...this.#claim, owner: runtime.random.id() };
     const next = new Acquisition(claim, this.#wait, this.#client, lateGrants);
     next.start(this.#resolve, this.#reject);
   }

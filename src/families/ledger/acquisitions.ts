@@ -32,8 +32,8 @@ export class Acquisitions {
 
   /** A push: the store granted, some time ago, by its own clock. */
   onPush(key: string, offer: PushedGrant): void {
-    const { batcher, port } = this.#client;
-    const receivedMs = port.clock.nowMs();
+    const { batcher, runtime } = this.#client;
+    const receivedMs = runtime.clock.nowMs();
     const deadlineMs = batcher.time(key).believe(offer, receivedMs);
     this.#hand(key, offer, deadlineMs, receivedMs);
   }

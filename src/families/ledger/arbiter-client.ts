@@ -2,7 +2,7 @@ import { InvalidOptionError } from "../../errors/index.js";
 import { LoneMap } from "../../rules/lone-map.js";
 import { MetaText } from "../../rules/meta-text.js";
 import { Limits } from "../../time/limits.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { Acquisitions } from "./acquisitions.js";
 import type { Arbiter } from "./arbiter.js";
 import { Cleanups } from "./cleanups.js";
@@ -28,7 +28,7 @@ export class ArbiterClient {
   /** The store knows this client by it: waiters and pushes carry it. */
   readonly id: string;
   readonly arbiter: Arbiter;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly limits: Limits;
   readonly batcher: CommandBatcher;
   readonly grants: Grants;
@@ -46,10 +46,10 @@ export class ArbiterClient {
     }
     this.#offerMs = offerMs;
     this.arbiter = arbiter;
-    this.port = arbiter.port;
-    this.limits = new Limits(arbiter.port);
+    this.runtime = arbiter.runtime;
+    this.limits = new Limits(arbiter.runtime);
     this.batcher = new CommandBatcher(arbiter, this.limits);
-    this.id = arbiter.port.random.id();
+    this.id = arbiter.runtime.random.id();
     this.cleanups = new Cleanups(this);
     const owners: Owners = new LoneMap();
     this.grants = new Grants(owners);

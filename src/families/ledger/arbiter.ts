@@ -2,7 +2,7 @@ import type { Examination, ExamineRequest } from "../../contract/examination.js"
 import type { Traits } from "../../contract/store.js";
 import type { StoreError } from "../../errors/index.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 
 /** The answer to one batch of commands. */
 export interface Execution {
@@ -32,8 +32,8 @@ export interface Arbiter {
   readonly namespace?: string;
   /** As `Store.traits`. */
   readonly traits: Traits;
-  /** As `Store.port`. */
-  readonly port: Port;
+  /** As `Store.runtime`. */
+  readonly runtime: Runtime;
   /** True where `execute` answers within the call: no batches and no time-outs are needed. */
   readonly isLocal: boolean;
   /** False where a handed-off grant counts only after its confirm is answered. */

@@ -1,7 +1,7 @@
 /** A store that breaks a rule of the ledger ends the one call that meets it, and no more. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import { Holdfast } from "../../api/holdfast.js";
 import { InternalError } from "../../errors/index.js";
@@ -13,7 +13,7 @@ import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
 const broken = { code: "HF_INTERNAL", lockName: "x", store: "ledger" };
-let port: ManualPort;
+let runtime: ManualRuntime;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
 let locks: Holdfast;
@@ -27,12 +27,12 @@ function withOldToken(command: Command, reply: Reply): Reply {
 }
 
 beforeEach(async () => {
-  port = new ManualPort();
-  server = new LedgerServer(port);
+  runtime = new ManualRuntime();
+  server = new LedgerServer(runtime);
   arbiter = server.connect();
   locks = new Holdfast(new LedgerStore(arbiter));
   const lease = locks.mutex("y").acquire();
-  await port.advance(0);
+  await runtime.advance(0);
   other = await lease;
   escaped.length = 0;
   process.on("unhandledRejection", onEscape);
@@ -48,18 +48,18 @@ afterEach(async () => {
 /** The lease beside it is renewed, and the owner of the failed call is withdrawn. */
 async function expectTheRestToGoOn(): Promise<void> {
   arbiter.impostor = null;
-  await port.advance(60_000);
+  await runtime.advance(60_000);
   expect(other.state).toBe("held");
   expect(server.view(KEY)).toMatchObject({ holders: [], waiters: [] });
   const again = watch(locks.mutex("x").acquire());
-  await port.advance(0);
+  await runtime.advance(0);
   expect(again.value).toMatchObject({ state: "held" });
 }
 
 it("with a token that is not above the ones seen, in an answer", async () => {
   arbiter.impostor = (commands) => commands.map((one) => withOldToken(one, server.do(one)));
   const asked = watch(locks.mutex("x").acquire());
-  await port.advance(0);
+  await runtime.advance(0);
   expect(asked.error).toBeInstanceOf(InternalError);
   expect(asked.error).toMatchObject(broken);
   await expectTheRestToGoOn();
@@ -71,16 +71,16 @@ it.each([true, false])(
     arbiter.believesPushes = isAtOnce;
     const holder = new Holdfast(new LedgerStore(server.connect()));
     const held = watch(holder.mutex("x").acquire());
-    await port.advance(0);
+    await runtime.advance(0);
     const asked = watch(locks.mutex("x").acquire());
-    await port.advance(0);
+    await runtime.advance(0);
     const { onPush } = arbiter;
     arbiter.onPush = (push) => {
       onPush(push.type === "granted" ? { ...push, grant: { ...push.grant, token: 1 } } : push);
     };
     arbiter.impostor = (commands) => commands.map((one) => withOldToken(one, server.do(one)));
     void (held.value as Lease).release();
-    await port.advance(0);
+    await runtime.advance(0);
     expect(asked.error).toMatchObject(broken);
     await expectTheRestToGoOn();
   },
@@ -90,7 +90,7 @@ function openLocal(replyTo: (command: Command) => Reply): Holdfast {
   const local: Arbiter = {
     name: "ledger",
     traits: arbiter.traits,
-    port,
+    runtime,
     isLocal: true,
     believesPushes: true,
     shardOf: () => "",
@@ -123,7 +123,7 @@ it("by a throw, in a store of this process", async () => {
   });
   const beside = await here.mutex("y").acquire();
   const asked = watch(here.mutex("x").acquire({ waitMs: 2_000 }));
-  await port.advance(20_000);
+  await runtime.advance(20_000);
   expect(asked.error).toMatchObject({ code: "HF_STORE", outcome: "unknown", lockName: "x" });
   expect(beside.state).toBe("held");
 });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Grant } from "../../contract/store.js";
 import { StoreError } from "../../errors/index.js";
@@ -8,12 +8,12 @@ import { WaitTime } from "../../lease/wait-time.js";
 import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
-let port: ManualPort;
+let runtime: ManualRuntime;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
 let store: LedgerStore;
 
-const waitFor = (waitMs: number): WaitTime => new WaitTime(port, waitMs, undefined);
+const waitFor = (waitMs: number): WaitTime => new WaitTime(runtime, waitMs, undefined);
 
 /** Another client takes the lock. */
 async function occupy(): Promise<{ other: LedgerStore; grant: Grant }> {
@@ -24,8 +24,8 @@ async function occupy(): Promise<{ other: LedgerStore; grant: Grant }> {
 }
 
 beforeEach(async () => {
-  port = new ManualPort();
-  server = new LedgerServer(port);
+  runtime = new ManualRuntime();
+  server = new LedgerServer(runtime);
   arbiter = server.connect();
   store = new LedgerStore(arbiter);
   await store.inspect("lock", "other");
@@ -38,7 +38,7 @@ describe("an acquire that does not wait", () => {
     expect(busy).toMatchObject({ type: "busy", holder: { token: grant.token } });
     expect(arbiter.sent.at(-1)?.type).toBe("acquire");
     expect(server.view(KEY).waiters).toEqual([]);
-    expect(port.keepsAlive).toBe(false);
+    expect(runtime.keepsAlive).toBe(false);
   });
 });
 
@@ -46,9 +46,9 @@ describe("an acquire that gives up", () => {
   it("leaves the queue, without a tombstone where all was answered", async () => {
     await occupy();
     const asked = watch(store.acquire(claimOf("a"), waitFor(1_000)));
-    await port.advance(999);
+    await runtime.advance(999);
     expect(server.view(KEY).waiters).toHaveLength(1);
-    await port.advance(1);
+    await runtime.advance(1);
     expect(asked.value).toMatchObject({ type: "busy" });
     expect(arbiter.sentOf("release")).toMatchObject([{ owner: "a", tombstoneUs: 0 }]);
     expect(server.view(KEY).waiters).toEqual([]);
@@ -57,9 +57,9 @@ describe("an acquire that gives up", () => {
   it("while the answer is under way is withdrawn with a tombstone", async () => {
     arbiter.latencyMs = 40;
     const asked = watch(store.acquire(claimOf("a"), waitFor(10)));
-    await port.advance(10);
+    await runtime.advance(10);
     expect(asked.value).toMatchObject({ type: "busy" });
-    await port.advance(100);
+    await runtime.advance(100);
     const [request] = arbiter.sentOf("acquire");
     const [release] = arbiter.sentOf("release");
     expect(release?.tombstoneUs).toBeGreaterThan(request?.notAfterUs ?? Number.NaN);
@@ -76,16 +76,16 @@ describe("an acquire that gives up", () => {
   it("is withdrawn again and again until the store answers", async () => {
     await occupy();
     const asked = watch(store.acquire(claimOf("a"), waitFor(1_000)));
-    await port.advance(900);
+    await runtime.advance(900);
     arbiter.fate = "request broken";
-    await port.advance(2_000);
+    await runtime.advance(2_000);
     expect(asked.state).toBe("resolved");
     expect(arbiter.sentOf("release").length).toBeGreaterThan(3);
     arbiter.fate = "answered";
-    await port.advance(1_000);
+    await runtime.advance(1_000);
     expect(server.view(KEY).waiters).toEqual([]);
     const tries = arbiter.sentOf("release").length;
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     expect(arbiter.sentOf("release")).toHaveLength(tries);
   });
 });
@@ -94,9 +94,9 @@ describe("a withdrawal", () => {
   it("that the store will never take is not repeated", async () => {
     await occupy();
     const asked = watch(store.acquire(claimOf("a"), waitFor(1_000)));
-    await port.advance(900);
+    await runtime.advance(900);
     arbiter.fate = new StoreError("Not allowed", { outcome: "not_applied", retryable: false });
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     expect(asked.state).toBe("resolved");
     expect(arbiter.sentOf("release")).toHaveLength(1);
   });
@@ -108,10 +108,10 @@ describe("an acquire that fails", () => {
     async (fate) => {
       arbiter.fate = fate;
       const asked = watch(store.acquire(claimOf("a", { storeTimeoutMs: 2_000 }), waitFor(60_000)));
-      await port.advance(2_000);
+      await runtime.advance(2_000);
       expect(asked.state).toBe("rejected");
       arbiter.fate = "answered";
-      await port.advance(10_000);
+      await runtime.advance(10_000);
       const [request] = arbiter.sentOf("acquire");
       const last = arbiter.sentOf("release").at(-1);
       expect(last?.owner).toBe("a");
@@ -124,7 +124,7 @@ describe("an acquire that fails", () => {
     const error = new StoreError("Odd", { outcome: "unknown", retryable: false });
     arbiter.next("acquire", error);
     const asked = watch(store.acquire(claimOf("a"), waitFor(60_000)));
-    await port.advance(10);
+    await runtime.advance(10);
     expect(asked.error).toBe(error);
     expect(arbiter.sentOf("release")).toMatchObject([{ owner: "a" }]);
     expect(arbiter.sentOf("release")[0]?.tombstoneUs).toBeGreaterThan(server.at.us);
@@ -135,16 +135,16 @@ describe("in the end", () => {
   it("no timer is left, and nothing keeps the process alive", async () => {
     const { other, grant } = await occupy();
     const asked = watch(store.acquire(claimOf("a"), waitFor(Number.POSITIVE_INFINITY)));
-    await port.advance(100);
-    expect(port.keepsAlive).toBe(true);
+    await runtime.advance(100);
+    expect(runtime.keepsAlive).toBe(true);
     await other.release(grant, 1_000);
-    await port.advance(100);
+    await runtime.advance(100);
     if (asked.value?.type !== "granted") throw new Error("not granted");
-    await port.advance(6_000);
-    expect(port.keepsAlive).toBe(false);
+    await runtime.advance(6_000);
+    expect(runtime.keepsAlive).toBe(false);
     await store.release(asked.value, 1_000);
-    await port.advance(10_000);
-    expect(port.alarms).toBe(0);
+    await runtime.advance(10_000);
+    expect(runtime.alarms).toBe(0);
     expect(server.ledger.size).toBe(0);
   });
 });

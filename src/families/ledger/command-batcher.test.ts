@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { StoreError } from "../../errors/index.js";
 import type { Inspect, Renew, Touch } from "../../rules/ledger-command.js";
 import { Limits } from "../../time/limits.js";
@@ -17,16 +17,16 @@ const renew = (key: string): Renew => ({
 });
 const touch = (key: string): Touch => ({ type: "touch", key, client: "c" });
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
 let batcher: CommandBatcher;
 
 beforeEach(() => {
-  port = new ManualPort();
-  server = new LedgerServer(port);
+  runtime = new ManualRuntime();
+  server = new LedgerServer(runtime);
   arbiter = server.connect();
-  batcher = new CommandBatcher(arbiter, new Limits(port));
+  batcher = new CommandBatcher(arbiter, new Limits(runtime));
 });
 
 describe("commands of one turn", () => {
@@ -53,7 +53,7 @@ describe("commands of one turn", () => {
     const second = batcher.send(inspect("l:b"));
     await settled();
     expect(arbiter.calls).toHaveLength(2);
-    await port.advance(100);
+    await runtime.advance(100);
     await Promise.all([first, second]);
   });
 
@@ -90,7 +90,7 @@ describe("commands of one turn", () => {
 describe("a single command", () => {
   it("leaves in the turn in which it was issued, without a timer", async () => {
     void batcher.send(inspect("l:a"));
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
     let hasLeft = false;
     await new Promise<void>((resume) => {
       process.nextTick(() => {
@@ -116,7 +116,7 @@ describe("an answer", () => {
   it("tells when its request was sent, by our clock, and the store's time", async () => {
     arbiter.latencyMs = 30;
     const sent = batcher.send(inspect("l:a"));
-    await port.advance(60);
+    await runtime.advance(60);
     const { sentMs, nowUs, resent } = await sent;
     expect(sentMs).toBe(1_000);
     expect(nowUs).toBe((1_030 + server.aheadMs) * 1000);
@@ -170,13 +170,13 @@ describe("a failure", () => {
   it("to answer the call ends after 5 s, as unknown", async () => {
     arbiter.next("inspect", "reply lost");
     const sent = Promise.allSettled([batcher.send(inspect("l:a")), batcher.send(inspect("l:b"))]);
-    await port.advance(4_999);
-    expect(port.alarms).toBe(1);
-    await port.advance(1);
+    await runtime.advance(4_999);
+    expect(runtime.alarms).toBe(1);
+    await runtime.advance(1);
     for (const outcome of await sent) {
       expect(outcome).toMatchObject({ status: "rejected", reason: { outcome: "unknown" } });
     }
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
   });
 });
 
@@ -184,7 +184,7 @@ describe("syncClock", () => {
   it("asks for the store's time once, for all who wait, and never again", async () => {
     arbiter.latencyMs = 10;
     const syncs = [batcher.syncClock("l:a"), batcher.syncClock("l:b")];
-    await port.advance(20);
+    await runtime.advance(20);
     await Promise.all(syncs);
     expect(arbiter.calls).toEqual([[]]);
     expect(batcher.syncClock("l:a")).toBeUndefined();

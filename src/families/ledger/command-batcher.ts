@@ -98,7 +98,7 @@ export class CommandBatcher {
 
   /** For how long the store has answered none of the calls that were sent to it. */
   get silentMs(): number {
-    const { clock } = this.#arbiter.port;
+    const { clock } = this.#arbiter.runtime;
     return this.#silentSinceMs === null ? 0 : clock.nowMs() - this.#silentSinceMs;
   }
 
@@ -128,7 +128,7 @@ export class CommandBatcher {
     }
     const shard = this.#shardOf(command.key);
     if (!shard.add(command, recipient as Recipient<Command>)) return;
-    if (this.#pending.push(shard) === 1) this.#arbiter.port.timers.soon(this.#flush);
+    if (this.#pending.push(shard) === 1) this.#arbiter.runtime.timers.soon(this.#flush);
   }
 
   /** The same with a promise. */
@@ -147,7 +147,7 @@ export class CommandBatcher {
 
   #answerAtOnce<C extends Command>(command: C): Answer<C> | HoldfastError {
     try {
-      return this.#answerHere(command, this.#arbiter.port.clock.nowMs());
+      return this.#answerHere(command, this.#arbiter.runtime.clock.nowMs());
     } catch (error) {
       return error instanceof InternalError ? error : unknown(error);
     }
@@ -165,11 +165,15 @@ export class CommandBatcher {
   }
 
   async #syncClock(shard: Shard): Promise<void> {
-    const { clock } = this.#arbiter.port;
+    const { clock } = this.#arbiter.runtime;
     const sentMs = clock.nowMs();
     try {
       const clockSync = Promise.resolve(this.#arbiter.execute(shard.name, []));
-      const { nowUs, node } = await within(this.#arbiter.port.timers, CALL_TIMEOUT_MS, clockSync);
+      const { nowUs, node } = await within(
+        this.#arbiter.runtime.timers,
+        CALL_TIMEOUT_MS,
+        clockSync,
+      );
       shard.time.learn(node, sentMs, nowUs, clock.nowMs());
     } catch (error) {
       throw unknown(error);
@@ -200,7 +204,7 @@ export class CommandBatcher {
     const call = new SentBatch(
       shard,
       recipients,
-      this.#arbiter.port.clock.nowMs(),
+      this.#arbiter.runtime.clock.nowMs(),
       this.#onFailure,
     );
     this.#silentSinceMs ??= call.sentMs;
@@ -222,7 +226,7 @@ export class CommandBatcher {
     if (!this.#end(call)) return;
     const { shard, recipients } = call;
     const { nowUs, node, replies, sentMs = call.sentMs, resent = false } = execution;
-    shard.time.learn(node, sentMs, nowUs, this.#arbiter.port.clock.nowMs());
+    shard.time.learn(node, sentMs, nowUs, this.#arbiter.runtime.clock.nowMs());
     for (let index = 0; index < recipients.length; index += 1) {
       const recipient = present(recipients[index], "each command of a call has a recipient");
       const reply = replies[index];

@@ -116,7 +116,7 @@ export class Confirmation implements Recipient<Confirm> {
   }
 
   #repeat(): void {
-    const { clock, timers, random } = this.#client.port;
+    const { clock, timers, random } = this.#client.runtime;
     const pauses = { firstMs: FIRST_RETRY_MS, longestMs: this.#untilMs };
     this.#backoff ??= new Backoff(random, pauses);
     const pauseMs = this.#backoff.nextMs();

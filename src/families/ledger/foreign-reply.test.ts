@@ -1,7 +1,7 @@
 /** A reply that cannot be used ends the one call that it belongs to, and no other. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Grant } from "../../contract/store.js";
 import { StoreError } from "../../errors/index.js";
@@ -12,14 +12,14 @@ import type { Command, Reply } from "../../rules/ledger-command.js";
 import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
-let port: ManualPort;
+let runtime: ManualRuntime;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
 let store: LedgerStore;
 const escaped: unknown[] = [];
 const onEscape = (error: unknown): void => void escaped.push(error);
 
-const forever = (): WaitTime => new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
+const forever = (): WaitTime => new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
 
 /** A holder whose token is no number. */
 const spoilt = {
@@ -41,8 +41,8 @@ function spoil(reply: (command: Command) => Reply | StoreError): void {
 }
 
 beforeEach(async () => {
-  port = new ManualPort();
-  server = new LedgerServer(port);
+  runtime = new ManualRuntime();
+  server = new LedgerServer(runtime);
   arbiter = server.connect();
   store = new LedgerStore(arbiter);
   await store.inspect("lock", "other");
@@ -59,7 +59,7 @@ it("ends the acquisition that it answers, not the other acquisitions of its batc
   spoil(() => ({ type: "busy", holder: spoilt, dueUs: 1 }));
   const asked = watch(store.acquire(claimOf("a"), null));
   const beside = watch(store.acquire(claimOf("b", { name: "y" }), null));
-  await port.advance(0);
+  await runtime.advance(0);
   expect(asked.error).toBeInstanceOf(StoreError);
   expect(asked.error).toMatchObject(strange);
   expect(beside.value).toMatchObject({ type: "granted" });
@@ -69,26 +69,26 @@ it("ends a wait whose touch it answers", async () => {
   const held = new LedgerStore(server.connect());
   await held.acquire(claimOf("h", { ttlMs: 600_000 }), null);
   const asked = watch(store.acquire(claimOf("a"), forever()));
-  await port.advance(100);
+  await runtime.advance(100);
   expect(asked.state).toBe("pending");
   spoil(() => foreignData("field x"));
-  await port.advance(10_000);
+  await runtime.advance(10_000);
   expect(asked.error).toMatchObject(strange);
-  expect(port.keepsAlive).toBe(false);
+  expect(runtime.keepsAlive).toBe(false);
 });
 
 it("that a touch cannot use is asked for again", async () => {
   const held = new LedgerStore(server.connect());
   const grant = (await held.acquire(claimOf("h", { ttlMs: 600_000 }), null)) as Grant;
   const asked = watch(store.acquire(claimOf("a", { storeTimeoutMs: 60_000 }), forever()));
-  await port.advance(100);
+  await runtime.advance(100);
   spoil(() => ({ type: "touched", grants: [], waiting: 1, more: false, holder: spoilt, dueUs: 1 }));
-  await port.advance(5_100);
+  await runtime.advance(5_100);
   expect(arbiter.sentOf("touch").length).toBeGreaterThan(0);
   arbiter.impostor = null;
   arbiter.pushes = "kept";
   void held.release(grant, 1_000);
-  await port.advance(5_000);
+  await runtime.advance(5_000);
   expect(asked.value).toMatchObject({ type: "granted" });
 });
 
@@ -107,10 +107,10 @@ it("to a confirm ends the acquisition", async () => {
   const holder = new LedgerStore(server.connect());
   const grant = (await holder.acquire(claimOf("h"), null)) as Grant;
   const asked = watch(store.acquire(claimOf("a"), forever()));
-  await port.advance(0);
+  await runtime.advance(0);
   spoil(() => ({ type: "renewed", remainingUs: 1e9, waiting: false, token: Number.NaN, span: 1 }));
   void holder.release(grant, 1_000);
-  await port.advance(0);
+  await runtime.advance(0);
   expect(asked.error).toMatchObject(strange);
 });
 

@@ -20,7 +20,7 @@ export class HandoffChecks {
   /** Looks after the offer window, once, whether the handoff at this name was confirmed. */
   checkAfter(key: string, offerMs: number): void {
     if (this.#isOver || this.#checks.has(key)) return;
-    const timer = this.#client.port.timers.after(offerMs + 1, () => {
+    const timer = this.#client.runtime.timers.after(offerMs + 1, () => {
       this.#checks.delete(key);
       void this.#touch(key);
     });
@@ -31,7 +31,7 @@ export class HandoffChecks {
   serveMore(key: string): void {
     if (this.#isOver || this.#unserved.has(key)) return;
     this.#unserved.add(key);
-    this.#client.port.timers.after(0, () => {
+    this.#client.runtime.timers.after(0, () => {
       this.#unserved.delete(key);
       void this.#touch(key);
     });

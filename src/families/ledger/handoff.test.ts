@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { type Watched, watch } from "../../../test/fixtures/outcome.js";
 import type { Busy, GoneEvent, Grant } from "../../contract/store.js";
 import { WaitTime } from "../../lease/wait-time.js";
@@ -9,7 +9,7 @@ import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
 const OFFER_MS = 5_000;
-let port: ManualPort;
+let runtime: ManualRuntime;
 let server: LedgerServer;
 let holder: LedgerStore;
 let held: Grant;
@@ -17,18 +17,18 @@ let arbiter: LedgerArbiter;
 let store: LedgerStore;
 let gone: GoneEvent[];
 
-const forever = (): WaitTime => new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
+const forever = (): WaitTime => new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
 const handOver = (): Promise<boolean> => holder.release(held, 1_000);
 
 async function queueUp(owner = "w"): Promise<Watched<Grant | Busy>> {
   const asked = watch(store.acquire(claimOf(owner, { storeTimeoutMs: 60_000 }), forever()));
-  await port.advance(2 * arbiter.latencyMs);
+  await runtime.advance(2 * arbiter.latencyMs);
   return asked;
 }
 
 beforeEach(async () => {
-  port = new ManualPort();
-  server = new LedgerServer(port);
+  runtime = new ManualRuntime();
+  server = new LedgerServer(runtime);
   holder = new LedgerStore(server.connect());
   const grant = await holder.acquire(claimOf("h"), null);
   if (grant.type !== "granted") throw new Error("not granted");
@@ -49,24 +49,24 @@ describe("a pushed grant", () => {
       confirmsBefore = arbiter.sentOf("confirm").length;
     });
     await handOver();
-    await port.advance(10);
+    await runtime.advance(10);
     expect(asked.value).toMatchObject({ type: "granted" });
     expect(confirmsBefore).toBe(1);
     const grant = asked.value as Grant;
-    expect(grant.deadlineMs).toBeLessThan(port.nowMs + OFFER_MS);
-    await port.advance(20);
-    expect(grant.deadlineMs).toBeCloseTo(port.nowMs - 20 + 30_000 - marginMs(30_000), 6);
+    expect(grant.deadlineMs).toBeLessThan(runtime.nowMs + OFFER_MS);
+    await runtime.advance(20);
+    expect(grant.deadlineMs).toBeCloseTo(runtime.nowMs - 20 + 30_000 - marginMs(30_000), 6);
   });
 
   it("that was slow is believed only when its confirm is answered", async () => {
     const asked = await queueUp();
     arbiter.latencyMs = 200;
     await handOver();
-    await port.advance(200);
+    await runtime.advance(200);
     expect(arbiter.sentOf("confirm")).toHaveLength(1);
     expect(asked.state).toBe("pending");
-    const sentMs = port.nowMs;
-    await port.advance(400);
+    const sentMs = runtime.nowMs;
+    await runtime.advance(400);
     expect(asked.value).toMatchObject({ deadlineMs: sentMs + 30_000 - marginMs(30_000) });
   });
 
@@ -77,9 +77,9 @@ describe("a pushed grant", () => {
     arbiter.latencyMs = 10;
     const asked = await queueUp();
     await handOver();
-    await port.advance(29);
+    await runtime.advance(29);
     expect(asked.state).toBe("pending");
-    await port.advance(1);
+    await runtime.advance(1);
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 
@@ -87,19 +87,19 @@ describe("a pushed grant", () => {
     arbiter.latencyMs = 10;
     const claim = claimOf("w", { leastMs: OFFER_MS });
     const asked = watch(store.acquire(claim, forever()));
-    await port.advance(20);
+    await runtime.advance(20);
     await handOver();
-    await port.advance(29);
+    await runtime.advance(29);
     expect(asked.state).toBe("pending");
-    await port.advance(1);
-    expect((asked.value as Grant).deadlineMs).toBeGreaterThan(port.nowMs + 25_000);
+    await runtime.advance(1);
+    expect((asked.value as Grant).deadlineMs).toBeGreaterThan(runtime.nowMs + 25_000);
   });
 
   it("wins over the answer to its own request", async () => {
     arbiter.next("acquire", "reply lost");
     const asked = await queueUp();
     await handOver();
-    await port.advance(0);
+    await runtime.advance(0);
     expect(asked.value).toMatchObject({ type: "granted" });
     await store.release(asked.value as Grant, 1_000);
     const [request] = arbiter.sentOf("acquire");
@@ -111,7 +111,7 @@ describe("a pushed grant", () => {
     arbiter.pushes = "doubled";
     const asked = await queueUp();
     await handOver();
-    await port.advance(100);
+    await runtime.advance(100);
     expect(asked.value).toMatchObject({ type: "granted" });
     expect(arbiter.sentOf("confirm")).toHaveLength(1);
     expect(arbiter.sentOf("release")).toEqual([]);
@@ -123,9 +123,9 @@ describe("a pushed grant", () => {
     const [request] = arbiter.sentOf("acquire");
     if (request) server.do({ ...request, owner: "stranger" });
     await handOver();
-    await port.advance(0);
+    await runtime.advance(0);
     await store.release(asked.value as Grant, 1_000);
-    await port.advance(0);
+    await runtime.advance(0);
     expect(arbiter.sentOf("release").map(({ owner }) => owner)).toEqual(["gone", "stranger"]);
     expect(server.view(KEY).holders).toEqual([]);
   });
@@ -133,16 +133,16 @@ describe("a pushed grant", () => {
   it("for an owner that gave up while it was under way goes back, too", async () => {
     const wait = forever();
     const asked = watch(store.acquire(claimOf("w"), wait));
-    await port.advance(0);
+    await runtime.advance(0);
     arbiter.pushes = "kept";
     await handOver();
     arbiter.next("release", "request lost");
     wait.end("signal");
-    await port.advance(0);
+    await runtime.advance(0);
     expect(asked.value).toMatchObject({ type: "busy" });
     expect(server.view(KEY).holders).toHaveLength(1);
     for (const push of arbiter.kept) arbiter.onPush(push);
-    await port.advance(0);
+    await runtime.advance(0);
     expect(server.view(KEY).holders).toEqual([]);
   });
 });
@@ -152,14 +152,14 @@ describe("a confirm", () => {
     const asked = await queueUp();
     arbiter.fate = "request broken";
     await handOver();
-    await port.advance(0);
+    await runtime.advance(0);
     const grant = asked.value as Grant;
     const claimEndMs = grant.deadlineMs;
-    await port.advance(2_000);
+    await runtime.advance(2_000);
     expect(arbiter.sentOf("confirm").length).toBeGreaterThan(3);
     expect(grant.deadlineMs).toBe(claimEndMs);
     arbiter.fate = "answered";
-    await port.advance(2_500);
+    await runtime.advance(2_500);
     expect(grant.deadlineMs).toBeGreaterThan(claimEndMs + 20_000);
     expect(gone).toEqual([]);
   });
@@ -168,9 +168,9 @@ describe("a confirm", () => {
     await queueUp();
     arbiter.fate = "request broken";
     await handOver();
-    await port.advance(OFFER_MS);
+    await runtime.advance(OFFER_MS);
     const tries = arbiter.sentOf("confirm").length;
-    await port.advance(60_000);
+    await runtime.advance(60_000);
     expect(arbiter.sentOf("confirm")).toHaveLength(tries);
   });
 
@@ -178,9 +178,9 @@ describe("a confirm", () => {
     const asked = await queueUp();
     arbiter.next("confirm", "request broken");
     await handOver();
-    await port.advance(0);
+    await runtime.advance(0);
     await store.release(asked.value as Grant, 1_000);
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     expect(arbiter.sentOf("confirm")).toHaveLength(1);
   });
 
@@ -188,11 +188,11 @@ describe("a confirm", () => {
     const asked = await queueUp();
     arbiter.latencyMs = 10;
     await handOver();
-    await port.advance(10);
+    await runtime.advance(10);
     const grant = asked.value as Grant;
     arbiter.pushes = "kept";
     server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });
-    await port.advance(20);
+    await runtime.advance(20);
     expect(gone).toMatchObject([{ type: "gone", reason: "revoked", detail: "stuck" }]);
     expect(gone[0]?.grant).toBe(grant);
   });
@@ -203,10 +203,10 @@ describe("a confirm", () => {
     const asked = await queueUp();
     arbiter.fate = "request broken";
     await handOver();
-    await port.advance(OFFER_MS);
+    await runtime.advance(OFFER_MS);
     expect(asked.state).toBe("pending");
     arbiter.fate = "answered";
-    await port.advance(5_000);
+    await runtime.advance(5_000);
     expect(asked.value).toMatchObject({ type: "granted" });
     expect(server.view(KEY).holders).toHaveLength(1);
   });
@@ -222,9 +222,9 @@ describe("a grant that the store calls gone in an answer to an earlier request",
   async function queueUpAndAskAgain(): Promise<Watched<Grant | Busy>> {
     arbiter.next("acquire", "reply lost");
     const asked = await queueUp();
-    await port.advance(5_000);
+    await runtime.advance(5_000);
     arbiter.latencyMs = 10;
-    while (arbiter.sentOf("acquire").length < 2) await port.advance(1);
+    while (arbiter.sentOf("acquire").length < 2) await runtime.advance(1);
     return asked;
   }
 
@@ -233,30 +233,30 @@ describe("a grant that the store calls gone in an answer to an earlier request",
     store = new LedgerStore(arbiter);
     store.onEvent((event) => gone.push(event));
     const asked = await queueUpAndAskAgain();
-    await port.advance(5);
+    await runtime.advance(5);
     await handOver();
-    await port.advance(15);
+    await runtime.advance(15);
     // The copy was answered with the grant, while the confirm is still under way.
     const grant = asked.value as Grant;
     expect(grant).toMatchObject({ type: "granted" });
     expect(arbiter.sentOf("confirm")).toHaveLength(1);
     revoke(grant);
-    await port.advance(20);
+    await runtime.advance(20);
     expect(gone).toMatchObject([{ grant, reason: "revoked", detail: "stuck" }]);
-    expect(grant.deadlineMs).toBeLessThan(port.nowMs);
+    expect(grant.deadlineMs).toBeLessThan(runtime.nowMs);
   });
 
   it("ends where that was a copy of its acquire", async () => {
     const asked = await queueUpAndAskAgain();
     arbiter.latencyMs = 0;
     await handOver();
-    await port.advance(1);
+    await runtime.advance(1);
     const grant = asked.value as Grant;
     expect(grant).toMatchObject({ type: "granted" });
     revoke(grant);
-    await port.advance(10);
+    await runtime.advance(10);
     expect(gone).toMatchObject([{ grant, reason: "revoked" }]);
-    expect(grant.deadlineMs).toBeLessThan(port.nowMs);
+    expect(grant.deadlineMs).toBeLessThan(runtime.nowMs);
   });
 });
 
@@ -265,9 +265,9 @@ describe("a push that never came", () => {
     arbiter.pushes = "kept";
     const asked = await queueUp();
     await handOver();
-    await port.advance(OFFER_MS - 1);
+    await runtime.advance(OFFER_MS - 1);
     expect(asked.state).toBe("pending");
-    await port.advance(1);
+    await runtime.advance(1);
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 
@@ -282,20 +282,20 @@ describe("a push that never came", () => {
     arbiter.fate = "answered";
     arbiter.onReset();
     await settled();
-    const believedMs = (asked.value as Grant).deadlineMs - port.nowMs;
+    const believedMs = (asked.value as Grant).deadlineMs - runtime.nowMs;
     expect(believedMs).toBeLessThanOrEqual(30_000);
   });
 
   it("is found at once after the subscription was renewed", async () => {
     arbiter.pushes = "kept";
     const asked = await queueUp();
-    await port.advance(1_000);
+    await runtime.advance(1_000);
     await handOver();
     arbiter.onReset();
     await settled();
     expect(asked.value).toMatchObject({ type: "granted" });
-    const lapseMs = port.nowMs + OFFER_MS;
-    await port.advance(0);
+    const lapseMs = runtime.nowMs + OFFER_MS;
+    await runtime.advance(0);
     expect((asked.value as Grant).deadlineMs).toBeGreaterThan(lapseMs);
   });
 
@@ -305,12 +305,12 @@ describe("a push that never came", () => {
     arbiter.fate = "request lost";
     const other = server.connect();
     const next = watch(new LedgerStore(other).acquire(claimOf("n"), forever()));
-    await port.advance(0);
+    await runtime.advance(0);
     other.fate = "request lost";
     await handOver();
-    await port.advance(OFFER_MS);
+    await runtime.advance(OFFER_MS);
     expect(next.state).toBe("pending");
-    await port.advance(1);
+    await runtime.advance(1);
     expect(next.value).toMatchObject({ type: "granted" });
     expect(dead.state).toBe("pending");
   });
@@ -329,9 +329,9 @@ describe("a store that works in slices", () => {
     arbiter.pushes = "kept";
     await handOver();
     // The client that released goes on, long before any waiter would look by itself.
-    await port.advance(100);
+    await runtime.advance(100);
     expect(server.view(KEY)).toMatchObject({ waiters: [] });
-    await port.advance(OFFER_MS);
+    await runtime.advance(OFFER_MS);
     expect(asked.filter(({ value }) => value?.type === "granted")).toHaveLength(300);
   });
 
@@ -341,9 +341,9 @@ describe("a store that works in slices", () => {
     for (let at = 0; at < 200; at += 1) {
       await store.acquire(claimOf(`reader-${at}`, { ...shared, ttlMs: 1_000 }), null);
     }
-    await port.advance(1_100);
+    await runtime.advance(1_100);
     const asked = watch(holder.acquire(claimOf("writer"), null));
-    await port.advance(10);
+    await runtime.advance(10);
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 });
@@ -365,7 +365,7 @@ describe("a handed-off grant that another answer brings", () => {
     };
     for (const push of arbiter.kept) arbiter.onPush(push);
     // The request is repeated, and answered before the confirm.
-    await port.advance(100);
+    await runtime.advance(100);
     const grant = asked.value as Grant;
     expect(grant).toMatchObject({ type: "granted", isHandoff: true });
     server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });

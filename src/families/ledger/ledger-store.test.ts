@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Claim, GoneEvent, Grant, Store } from "../../contract/store.js";
 import { ClosedError, StoreError } from "../../errors/index.js";
@@ -9,13 +9,13 @@ import { marginMs } from "../../rules/margin.js";
 import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
-let port: ManualPort;
+let runtime: ManualRuntime;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
 let store: LedgerStore;
 let gone: GoneEvent[];
 
-const forever = (): WaitTime => new WaitTime(port, Number.POSITIVE_INFINITY, undefined);
+const forever = (): WaitTime => new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
 
 async function take(given: Partial<Claim> = {}, from = store): Promise<Grant> {
   const grant = await from.acquire(claimOf("a", given), null);
@@ -24,8 +24,8 @@ async function take(given: Partial<Claim> = {}, from = store): Promise<Grant> {
 }
 
 beforeEach(() => {
-  port = new ManualPort();
-  server = new LedgerServer(port);
+  runtime = new ManualRuntime();
+  server = new LedgerServer(runtime);
   arbiter = server.connect();
   store = new LedgerStore(arbiter);
   gone = [];
@@ -35,11 +35,11 @@ beforeEach(() => {
 describe("renew", () => {
   it("moves the deadline on, counted from when it was sent", async () => {
     const grant = await take();
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     arbiter.latencyMs = 100;
-    const sentMs = port.nowMs;
+    const sentMs = runtime.nowMs;
     const renewals = watch(store.renew([{ grant, ttlMs: 30_000 }]));
-    await port.advance(200);
+    await runtime.advance(200);
     expect(renewals.value).toEqual([{ type: "renewed", waiting: false }]);
     expect(grant.deadlineMs).toBe(sentMs + 30_000 - marginMs(30_000));
   });
@@ -64,7 +64,7 @@ describe("renew", () => {
   it("tells that waiters are there", async () => {
     const grant = await take();
     void store.acquire(claimOf("b"), forever());
-    await port.advance(0);
+    await runtime.advance(0);
     expect(await store.renew([{ grant, ttlMs: 30_000 }])).toMatchObject([{ waiting: true }]);
   });
 
@@ -74,7 +74,7 @@ describe("renew", () => {
     const [sent] = arbiter.sentOf("renew");
     const storeMs = (sent?.notAfterUs ?? Number.NaN) / 1000 - server.aheadMs;
     expect(storeMs).toBeLessThanOrEqual(grant.deadlineMs);
-    port.block(40_000);
+    runtime.block(40_000);
     const [late] = await store.renew([{ grant, ttlMs: 30_000 }]);
     expect(late).toEqual({ type: "gone", reason: "expired", detail: "" });
     expect(arbiter.sentOf("renew")).toHaveLength(1);
@@ -109,7 +109,7 @@ describe("renew", () => {
     server.do({ type: "revoke", key: KEY, token: Number(dead.token), reason: "stuck" });
     arbiter.next("renew", "request lost");
     const renewals = watch(store.renew([other, dead].map((grant) => ({ grant, ttlMs: 30_000 }))));
-    await port.advance(0);
+    await runtime.advance(0);
     expect(renewals.state).toBe("pending");
     expect(gone).toMatchObject([{ grant: dead, reason: "revoked", detail: "stuck" }]);
     expect(dead.deadlineMs).toBe(Number.NEGATIVE_INFINITY);
@@ -127,7 +127,7 @@ describe("release", () => {
     const grant = await take();
     arbiter.next("release", "reply broken");
     const released = watch(store.release(grant, 1_000));
-    await port.advance(200);
+    await runtime.advance(200);
     expect(released.value).toBe(true);
     expect(arbiter.sentOf("release")).toHaveLength(2);
   });
@@ -136,7 +136,7 @@ describe("release", () => {
     const grant = await take();
     arbiter.fate = fate;
     const released = watch(store.release(grant, 1_000));
-    await port.advance(1_000);
+    await runtime.advance(1_000);
     expect(released.state).toBe("rejected");
   });
 
@@ -144,17 +144,17 @@ describe("release", () => {
     const other = new LedgerStore(server.connect());
     const held = await take({ space: "once", owner: "h" }, other);
     const asked = watch(store.acquire(claimOf("a", { space: "once" }), forever()));
-    await port.advance(0);
+    await runtime.advance(0);
     arbiter.pushes = "kept";
     await other.release(held, 1_000);
     for (const push of arbiter.kept) arbiter.onPush(push);
-    await port.advance(0);
+    await runtime.advance(0);
     arbiter.next("release", "request broken");
     const released = watch(
       store.release(asked.value as Grant, 1_000, { ttlMs: 60_000, meta: { by: "a" } }),
     );
     for (const push of arbiter.kept) arbiter.onPush(push);
-    await port.advance(200);
+    await runtime.advance(200);
     expect(released.value).toBe(true);
     expect(server.view("o:x").mark).not.toBeNull();
     expect(arbiter.sentOf("release").every(({ keep }) => keep !== null)).toBe(true);
@@ -170,7 +170,7 @@ describe("release", () => {
     };
     const released = store.release(grant, 1_000);
     const asked = watch(store.acquire(claimOf("b"), null));
-    await port.advance(0);
+    await runtime.advance(0);
     expect(await released).toBe(true);
     expect(asked.value).toMatchObject({ type: "granted" });
     expect(arbiter.sentOf("acquire")).toHaveLength(3);
@@ -183,20 +183,20 @@ describe("release", () => {
     const released = [];
     for (const grant of grants) {
       released.push(watch(store.release(grant, 1_000)));
-      await port.advance(0);
+      await runtime.advance(0);
     }
     expect(released.map(({ state }) => state)).toEqual(["pending", "resolved"]);
     const asked = watch(store.acquire(claimOf("c", { ...permit, weight: 2 }), null));
-    await port.advance(200);
+    await runtime.advance(200);
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 
   it("leaves a mark in its place when asked to", async () => {
     const grant = await take({ space: "once" });
     const waiter = watch(store.acquire(claimOf("w", { space: "once" }), forever()));
-    await port.advance(0);
+    await runtime.advance(0);
     await store.release(grant, 1_000, { ttlMs: 60_000, meta: { by: "a" } });
-    await port.advance(0);
+    await runtime.advance(0);
     const mark = { token: grant.token, meta: { by: "a" } };
     expect(waiter.value).toMatchObject({ type: "busy", holder: null, mark });
     expect(await store.acquire(claimOf("b", { space: "once" }), null)).toMatchObject({ mark });
@@ -212,7 +212,7 @@ describe("release", () => {
       const grant = await take({ space: "once" });
       arbiter.next("release", "reply broken");
       const released = watch(store.release(grant, 1_000, keep));
-      await port.advance(200);
+      await runtime.advance(200);
       expect(released.value).toBe(true);
       expect(server.view("o:x").mark).toMatchObject({ token: Number(grant.token) });
     });
@@ -222,7 +222,7 @@ describe("release", () => {
       arbiter.next("release", "request broken");
       const released = watch(store.release(grant, 1_000, keep));
       revoke(grant);
-      await port.advance(200);
+      await runtime.advance(200);
       expect(released.value).toBe(false);
       expect(server.view("o:x").mark).toBeNull();
     });
@@ -234,9 +234,9 @@ describe("release", () => {
       revoke(grant);
       const other = new LedgerStore(server.connect());
       const next = watch(take({ space: "once", owner: "b" }, other));
-      await port.advance(0);
+      await runtime.advance(0);
       await other.release(next.value as Grant, 1_000, { ...keep, meta: { by: "b" } });
-      await port.advance(200);
+      await runtime.advance(200);
       expect(released.value).toBe(false);
     });
 
@@ -245,7 +245,7 @@ describe("release", () => {
       arbiter.next("release", "reply broken");
       arbiter.next("inspect", "request lost");
       const released = watch(store.release(grant, 1_000, keep));
-      await port.advance(1_000);
+      await runtime.advance(1_000);
       expect(released.state).toBe("rejected");
     });
 
@@ -254,7 +254,7 @@ describe("release", () => {
       arbiter.next("release", "reply broken");
       arbiter.next("inspect", "request broken");
       const released = watch(store.release(grant, 1_000, keep));
-      await port.advance(500);
+      await runtime.advance(500);
       expect(released.value).toBe(true);
       expect(arbiter.sentOf("inspect")).toHaveLength(2);
     });
@@ -267,7 +267,7 @@ describe("resume", () => {
     const other = new LedgerStore(server.connect());
     const resumed = await other.resume(grant.claim, grant.token);
     expect(resumed).toMatchObject({ token: grant.token, span: 1 });
-    expect(resumed?.deadlineMs).toBe(port.nowMs + 30_000 - marginMs(30_000));
+    expect(resumed?.deadlineMs).toBe(runtime.nowMs + 30_000 - marginMs(30_000));
     if (resumed) expect(await other.release(resumed, 1_000)).toBe(true);
     // A copy of its acquire may be under way; this client cannot know.
     expect(server.view(KEY).holders).toEqual([]);
@@ -294,7 +294,7 @@ describe("a revoked grant", () => {
     const grant = await take();
     const other = new LedgerStore(server.connect());
     expect(await other.revoke("lock", "x", grant.token, "stuck deploy")).toBe(true);
-    await port.advance(0);
+    await runtime.advance(0);
     expect(gone).toEqual([{ type: "gone", grant, reason: "revoked", detail: "stuck deploy" }]);
     // A client that was just given the grant does not keep it yet, and misses the event.
     expect(grant.deadlineMs).toBe(Number.NEGATIVE_INFINITY);
@@ -309,7 +309,7 @@ describe("a grant that its own client revoked", () => {
     // The token of its last turn.
     expect(await store.revoke("lock", "x", grant.token + 4n, "stuck")).toBe(true);
     expect(gone).toEqual([{ type: "gone", grant, reason: "revoked", detail: "stuck" }]);
-    expect(other.deadlineMs).toBeGreaterThan(port.nowMs);
+    expect(other.deadlineMs).toBeGreaterThan(runtime.nowMs);
   });
 
   it("is not taken where its offer arrives after that", async () => {
@@ -317,7 +317,7 @@ describe("a grant that its own client revoked", () => {
     const held = await take({}, other);
     arbiter.pushes = "kept";
     const asked = watch(store.acquire(claimOf("b"), forever()));
-    await port.advance(1);
+    await runtime.advance(1);
     await other.release(held, 1_000);
     const token = server.view(KEY).holders[0]?.token ?? 0;
     await store.revoke("lock", "x", BigInt(token), "stuck");
@@ -326,7 +326,7 @@ describe("a grant that its own client revoked", () => {
     arbiter.next("confirm", "request lost");
     if (offer) arbiter.onPush(offer);
     expect(server.view(KEY).holders).toEqual([]);
-    await port.advance(10);
+    await runtime.advance(10);
     expect(asked.value).toMatchObject({ type: "granted" });
     expect((asked.value as Grant).token).toBeGreaterThan(BigInt(token));
   });
@@ -337,19 +337,19 @@ describe("after the subscription was renewed", () => {
     const grant = await take();
     arbiter.pushes = "kept";
     server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });
-    await port.advance(100);
+    await runtime.advance(100);
     expect(gone).toEqual([]);
     arbiter.onReset();
-    await port.advance(0);
+    await runtime.advance(0);
     expect(gone).toMatchObject([{ grant, reason: "revoked", detail: "stuck" }]);
   });
 
   it("a grant that is still there is left as it is", async () => {
     const grant = await take();
     const { deadlineMs } = grant;
-    await port.advance(1_000);
+    await runtime.advance(1_000);
     arbiter.onReset();
-    await port.advance(0);
+    await runtime.advance(0);
     expect(gone).toEqual([]);
     expect(grant.deadlineMs).toBe(deadlineMs);
   });
@@ -370,29 +370,29 @@ describe("close", () => {
   it("ends all waits, withdraws them, and refuses what comes later", async () => {
     await take({}, new LedgerStore(server.connect()));
     const asked = watch(store.acquire(claimOf("b"), forever()));
-    await port.advance(0);
+    await runtime.advance(0);
     const closed = watch(store.close());
-    await port.advance(0);
+    await runtime.advance(0);
     expect(asked.value).toMatchObject({ type: "busy" });
     expect(closed.state).toBe("resolved");
     expect(arbiter.isClosed).toBe(true);
     expect(server.view(KEY).waiters).toEqual([]);
     await expect(store.acquire(claimOf("c"), null)).rejects.toBeInstanceOf(ClosedError);
     await store.close();
-    expect(port.keepsAlive).toBe(false);
+    expect(runtime.keepsAlive).toBe(false);
   });
 
   it("settles what a silent store left unanswered, up to the last moment", async () => {
     arbiter.fate = "request lost";
     const early = watch(store.inspect("lock", "x"));
-    await port.advance(100);
+    await runtime.advance(100);
     const late = watch(store.inspect("lock", "y"));
     await store.close();
-    await port.advance(0);
+    await runtime.advance(0);
     for (const asked of [early, late]) {
       expect(asked.error).toMatchObject({ outcome: "unknown", retryable: false });
     }
-    expect(port.keepsAlive).toBe(false);
+    expect(runtime.keepsAlive).toBe(false);
   });
 
   it.each([0, 600, 1_000, 8_000])(
@@ -400,14 +400,14 @@ describe("close", () => {
     async (silentMs) => {
       await take();
       void store.acquire(claimOf("b"), forever());
-      await port.advance(0);
+      await runtime.advance(0);
       arbiter.fate = "request lost";
       void store.inspect("lock", "x").catch(() => {});
-      await port.advance(silentMs);
+      await runtime.advance(silentMs);
       const closed = watch(store.close());
-      await port.advance(Math.max(0, 999 - silentMs));
+      await runtime.advance(Math.max(0, 999 - silentMs));
       expect(closed.state).toBe(silentMs < 1_000 ? "pending" : "resolved");
-      await port.advance(1);
+      await runtime.advance(1);
       expect(closed.state).toBe("resolved");
     },
   );

@@ -29,7 +29,7 @@ import { ClosedError, type StoreError } from "../../errors/index.js";
 import { guarded } from "../../events/foreign-data.js";
 import type { Push, Release } from "../../rules/ledger-command.js";
 import { keyOf, type Space } from "../../rules/name.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
 import { Acquisition } from "./acquisition.js";
 import type { Arbiter } from "./arbiter.js";
@@ -52,7 +52,7 @@ export class LedgerStore implements Store {
   readonly name: string;
   readonly namespace: string;
   readonly traits: Traits;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly #arbiter: Arbiter;
   readonly #client: ArbiterClient;
   readonly #renewals: Renewals;
@@ -63,7 +63,7 @@ export class LedgerStore implements Store {
     this.name = arbiter.name;
     this.namespace = arbiter.namespace ?? "";
     this.traits = { ordersReleases: true, ...arbiter.traits };
-    this.port = arbiter.port;
+    this.runtime = arbiter.runtime;
     this.#arbiter = arbiter;
     this.#client = new ArbiterClient(arbiter, options);
     this.#renewals = new Renewals(this.#client);
@@ -148,7 +148,7 @@ export class LedgerStore implements Store {
     handoffChecks.end();
     acquisitions.giveUpAll();
     const patienceMs = Math.max(0, MAX_SILENCE_MS - batcher.silentMs);
-    await within(this.port.timers, patienceMs, cleanups.settled()).catch(() => {});
+    await within(this.runtime.timers, patienceMs, cleanups.settled()).catch(() => {});
     limits.stop();
     await this.#arbiter.close();
   }

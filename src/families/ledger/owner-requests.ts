@@ -50,11 +50,11 @@ export class OwnerRequests {
 
   /** The next request. All of them ask for the same: the store knows the owner. */
   next(enqueue: boolean): Acquire {
-    const { batcher, grants, metaText, id, port } = this.#client;
+    const { batcher, grants, metaText, id, runtime } = this.#client;
     const { owner, mode, weight, limit, span, ttlMs, storeTimeoutMs, meta } = this.#claim;
     // A later answer is of no use: the lease would be over, or the caller has given up.
     const windowMs = Math.min(ttlMs, storeTimeoutMs);
-    const notAfterUs = batcher.time(this.#key).notAfterUs(port.clock.nowMs() + windowMs);
+    const notAfterUs = batcher.time(this.#key).notAfterUs(runtime.clock.nowMs() + windowMs);
     const offerUs = toUs(this.#client.offerMs(ttlMs));
     const { seenToken } = grants;
     this.#underWay += 1;

@@ -29,7 +29,7 @@ export class Renewals {
       const { key, claim, deadlineMs } = grant;
       // A renewal after its deadline could revive a lock that the store may give to another owner.
       // rule: no-renewal-is-sent-late
-      if (this.#client.port.clock.exactMs() >= deadlineMs) {
+      if (this.#client.runtime.clock.exactMs() >= deadlineMs) {
         return { type: "gone", reason: "expired", detail: "" };
       }
       const answer = await this.#send(key, { owner: claim.owner }, ttlMs, deadlineMs);
@@ -62,15 +62,15 @@ export class Renewals {
   /** The grant of another client, known by its claim and token; null when it is gone. */
   async resume(claim: Claim, token: bigint): Promise<LedgerGrant | null> {
     const key = keyOf(claim.space, claim.name);
-    const { id, port, batcher, grants } = this.#client;
+    const { id, runtime, batcher, grants } = this.#client;
     // A later answer is of no use: the lease would be over, or the caller has given up.
     const windowMs = Math.min(claim.ttlMs, claim.storeTimeoutMs);
-    const untilMs = port.clock.nowMs() + windowMs;
+    const untilMs = runtime.clock.nowMs() + windowMs;
     const resume = { owner: claim.owner, heir: id };
     const { reply, sentMs } = await this.#send(key, resume, claim.ttlMs, untilMs);
     if (reply.type !== "renewed" || BigInt(reply.token) !== token) return null;
     const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, claim.ttlMs);
-    if (port.clock.exactMs() >= deadlineMs) return null;
+    if (runtime.clock.exactMs() >= deadlineMs) return null;
     // How the acquire of this owner was answered is not known here. It was sent before this call,
     // so no copy of it acts for longer than a copy of an acquire that would be sent now.
     const grant = new LedgerGrant(claim, key, reply, deadlineMs);

@@ -108,11 +108,11 @@ export class WaiterHeartbeat implements Limited {
   /** Touches at the earliest of all times asked for, and within a period at the latest. */
   #wakeIn(dueMs: number): void {
     if (this.isIdle) return;
-    const { port, limits, arbiter } = this.#client;
+    const { runtime, limits, arbiter } = this.#client;
     const { pollMs = Number.POSITIVE_INFINITY } = arbiter;
     const dueInMs = Math.max(1, dueMs) + 1 + this.#staggerMs;
     const delayMs = Math.min(dueInMs, this.#periodMs, pollMs);
-    const wakeMs = port.clock.nowMs() + delayMs;
+    const wakeMs = runtime.clock.nowMs() + delayMs;
     if (this.heapIndex >= 0 && wakeMs >= this.dueMs) return;
     limits.remove(this);
     this.dueMs = wakeMs;

@@ -43,7 +43,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
     this.owner = owner;
     this.tombstoneUs = tombstoneUs;
     this.keep = keep;
-    this.#startMs = client.port.clock.nowMs();
+    this.#startMs = client.runtime.clock.nowMs();
     this.#limitMs = limitMs;
     this.#client = client;
     this.#token = token;
@@ -83,7 +83,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
 
   onFailure(error: unknown): void {
     this.#failures += 1;
-    const { clock, timers } = this.#client.port;
+    const { clock, timers } = this.#client.runtime;
     const pauseMs = RETRY_MS * this.#failures;
     if (this.#isDue || isFinal(error) || clock.nowMs() + pauseMs >= this.dueMs) {
       this.#leave();
@@ -112,7 +112,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
    */
   #lookForMark({ ttlUs }: NonNullable<Release["keep"]>): void {
     if (this.#isDue) return this.#leave();
-    const keptMs = this.#client.port.clock.nowMs() - this.#startMs;
+    const keptMs = this.#client.runtime.clock.nowMs() - this.#startMs;
     // A mark may have ended since.
     if (keptMs * 1000 >= ttlUs) return this.#end(true);
     if (this.heapIndex < 0) this.#limits?.add(this);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
 import type { Busy, Claim, GoneEvent, Grant, Traits, Wait } from "../../contract/store.js";
 import { StoreError } from "../../errors/index.js";
@@ -18,7 +18,7 @@ const PATIENT: Wait = {
   report: () => {},
 };
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let isSilent: boolean;
 /** Whether another entry is ahead of the own one. */
 let isHeld: boolean;
@@ -29,7 +29,7 @@ let made: number;
 beforeEach(() => {
   mark = null;
   made = 0;
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   isSilent = false;
   isHeld = true;
 });
@@ -37,7 +37,7 @@ beforeEach(() => {
 /** Answers at once or not at all; every call ends within its limit. */
 function ask<T>(answer: () => T, limitMs: number): Promise<T> {
   const answered = isSilent ? new Promise<T>(() => {}) : Promise.resolve().then(answer);
-  return within(port.timers, limitMs, answered).catch((cause: Error) => {
+  return within(runtime.timers, limitMs, answered).catch((cause: Error) => {
     throw new StoreError(`etcd: ${cause.message}`, { outcome: "unknown", cause });
   });
 }
@@ -78,7 +78,7 @@ function openStore(): SessionStore {
   return new SessionStore({
     name: "etcd",
     traits: {} as Traits,
-    port,
+    runtime,
     openSession: (_: number, limitMs: number) => ask(() => link, limitMs),
     revoke: async () => true,
     list: (_lock: unknown, _look: unknown, limitMs: number) => ask(queue, limitMs),
@@ -106,9 +106,9 @@ describe("a silent store", () => {
   it("is endured for storeTimeoutMs, and the error says why", async () => {
     isSilent = true;
     const seen = acquire({ storeTimeoutMs: 4_000 });
-    await port.advance(3_990);
+    await runtime.advance(3_990);
     expect(seen.result).toBe(null);
-    await port.advance(20);
+    await runtime.advance(20);
     expect(seen.result).toBeInstanceOf(StoreError);
     const { message } = seen.result as unknown as Error;
     expect(message).toBe("The store was silent for 4000 ms. etcd: No answer within 1500 ms.");
@@ -116,11 +116,11 @@ describe("a silent store", () => {
 
   it("is endured for storeTimeoutMs while waiting, counted from the first lost look", async () => {
     const seen = acquire({ storeTimeoutMs: 4_000 });
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     isSilent = true;
-    await port.advance(3_900);
+    await runtime.advance(3_900);
     expect(seen.result).toBe(null);
-    await port.advance(4_000);
+    await runtime.advance(4_000);
     expect(seen.result).toBeInstanceOf(StoreError);
   });
 });
@@ -129,23 +129,23 @@ it("does not run a finished once again where its entry is older than the mark", 
   isHeld = false;
   mark = { token: 1n, session: "m", text: "" };
   const seen = acquire({ space: "once" });
-  await port.advance(10);
+  await runtime.advance(10);
   expect(seen.result).toMatchObject({ type: "busy", mark: { token: 1n } });
 });
 
 describe("a process that was stopped for longer than storeTimeoutMs", () => {
   it("goes on waiting: it was not the store that was silent", async () => {
     const seen = acquire({ storeTimeoutMs: 4_000 });
-    await port.advance(10);
+    await runtime.advance(10);
     // It is stopped while a look is under way.
     isSilent = true;
-    await port.advance(4_000);
-    port.block(30_000);
+    await runtime.advance(4_000);
+    runtime.block(30_000);
     isSilent = false;
-    await port.advance(10_000);
+    await runtime.advance(10_000);
     expect(seen.result).toBe(null);
     isHeld = false;
-    await port.advance(4_000);
+    await runtime.advance(4_000);
     expect(seen.result).toMatchObject({ type: "granted", token: 2n });
   });
 
@@ -153,10 +153,10 @@ describe("a process that was stopped for longer than storeTimeoutMs", () => {
     isSilent = true;
     const seen = acquire({ storeTimeoutMs: 4_000 });
     isHeld = false;
-    await port.advance(500);
-    port.block(30_000);
+    await runtime.advance(500);
+    runtime.block(30_000);
     isSilent = false;
-    await port.advance(2_000);
+    await runtime.advance(2_000);
     expect(seen.result).toMatchObject({ type: "granted", token: 2n });
   });
 });
@@ -168,7 +168,7 @@ describe("a revocation by the client itself", () => {
     const gone: GoneEvent[] = [];
     store.onEvent((event) => gone.push(event));
     const seen = acquire({}, store);
-    await port.advance(10);
+    await runtime.advance(10);
     await store.revoke("lock", "x", 2n, "stuck");
     expect(gone).toMatchObject([{ grant: seen.result, reason: "revoked", detail: "stuck" }]);
   });
@@ -179,10 +179,10 @@ describe("a revocation by the client itself", () => {
   ])("of an entry %s", async (_, waitedMs) => {
     const store = openStore();
     const seen = acquire({}, store);
-    await port.advance(waitedMs);
+    await runtime.advance(waitedMs);
     await store.revoke("lock", "x", 2n, "stuck");
     isHeld = false;
-    await port.advance(MAX_BACKSTOP_MS);
+    await runtime.advance(MAX_BACKSTOP_MS);
     expect(made).toBe(2);
     expect(seen.result).toMatchObject({ type: "granted", token: 3n });
   });

@@ -164,7 +164,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   }
 
   async #enter(): Promise<void> {
-    const { clock, timers, random } = this.#with.sequencer.port;
+    const { clock, timers, random } = this.#with.sequencer.runtime;
     this.#startSilenceLimit(clock.nowMs());
     const backoff = new Backoff(random, RETRY_MS);
     while (!this.#isSettled) {
@@ -193,7 +193,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     const { storeTimeoutMs } = this.#claim;
     if (this.#silence) return;
     this.#silentSinceMs = sinceMs;
-    this.#silence = new SilenceLimit(sequencer.port, limits, this, {
+    this.#silence = new SilenceLimit(sequencer.runtime, limits, this, {
       limitMs: storeTimeoutMs,
       sinceMs,
     });
@@ -215,7 +215,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     const { entry } = this.#known;
     session.add(entry, this);
     const entering = await session.link.enter(entry, this.#enterCase, CALL_MS);
-    this.#position?.onAnswered(this.#with.sequencer.port.clock.nowMs());
+    this.#position?.onAnswered(this.#with.sequencer.runtime.clock.nowMs());
     if (this.#isSettled) return;
     this.onAnswered();
     if (entering.type === "gone") {
@@ -276,7 +276,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     }
     if (session.isOver || this.#refused?.has(entry.token)) return this.#again("ended");
     // rule: entry-granted-late-is-withdrawn
-    if (sequencer.port.clock.exactMs() >= session.deadlineMs) return this.#again("late");
+    if (sequencer.runtime.clock.exactMs() >= session.deadlineMs) return this.#again("late");
     this.#isSettled = true;
     this.onAnswered();
     session.hand();
@@ -350,6 +350,6 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   }
 
   get #wallMs(): number {
-    return Math.round(this.#with.sequencer.port.clock.wallUs() / 1000);
+    return Math.round(this.#with.sequencer.runtime.clock.wallUs() / 1000);
   }
 }

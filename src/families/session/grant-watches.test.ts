@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
 import type { GoneEvent } from "../../contract/store.js";
 import { GrantWatches } from "./grant-watches.js";
@@ -25,7 +25,7 @@ let grant: SessionGrant;
 const [home, to] = [1, 2].map(() => ({ deadlineMs: 30_000, add: () => {} }) as unknown as Session);
 
 beforeEach(() => {
-  const sequencer = { port: new ManualPort() } as unknown as Sequencer;
+  const sequencer = { runtime: new ManualRuntime() } as unknown as Sequencer;
   const held = new HeldEntries();
   watches = new GrantWatches(sequencer, new Queues(sequencer, held), held);
   gone = [];

@@ -101,7 +101,7 @@ export class GrantWatches implements EntryOwner {
 
   #settleLater(grant: SessionGrant): void {
     this.#next.add(grant);
-    this.#settling ??= this.#sequencer.port.timers.after(SETTLE_MS, () => this.#settle());
+    this.#settling ??= this.#sequencer.runtime.timers.after(SETTLE_MS, () => this.#settle());
   }
 
   #settle(): void {
@@ -110,7 +110,7 @@ export class GrantWatches implements EntryOwner {
     this.#due = this.#next;
     this.#next = new Set();
     if (this.#due.size === 0) return;
-    this.#settling = this.#sequencer.port.timers.after(SETTLE_MS, () => this.#settle());
+    this.#settling = this.#sequencer.runtime.timers.after(SETTLE_MS, () => this.#settle());
   }
 
   #watch(grant: SessionGrant): void {
@@ -144,7 +144,7 @@ export class GrantWatches implements EntryOwner {
       this.#watch(grant);
     } catch {
       // The next renewal checks the entry as well.
-      this.#sequencer.port.timers.after(RETRY_MS, () => {
+      this.#sequencer.runtime.timers.after(RETRY_MS, () => {
         if (this.#isLive(grant)) this.#settleLater(grant);
       });
     }

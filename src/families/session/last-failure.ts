@@ -43,7 +43,7 @@ export class LastFailure {
         limit.cancel();
         resolve(error);
       };
-      const limit = this.#sequencer.port.timers.after(RECENT_MS, () => tell(null));
+      const limit = this.#sequencer.runtime.timers.after(RECENT_MS, () => tell(null));
       this.#listeners.add(tell);
     });
   }
@@ -54,7 +54,7 @@ export class LastFailure {
   }
 
   get #nowMs(): number {
-    return this.#sequencer.port.clock.nowMs();
+    return this.#sequencer.runtime.clock.nowMs();
   }
 }
 

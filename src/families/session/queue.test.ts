@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
@@ -10,7 +10,7 @@ import type { Entry, Listing, LockId, Obstacle, QueueChange, Sequencer } from ".
 /** A queue whose store says just what a test wants it to, and when. */
 class Scene {
   readonly log: string[] = [];
-  readonly port = new ManualPort();
+  readonly runtime = new ManualRuntime();
   readonly held = new HeldEntries();
   readonly queue: Queue;
   readonly #listeners = new Map<string, (change: QueueChange) => void>();
@@ -22,7 +22,7 @@ class Scene {
       return new Promise<Listing>((resolve) => (this.#answer = resolve));
     };
     const sequencer = {
-      port: this.port,
+      runtime: this.runtime,
       list: look("list"),
       watchQueue: (
         _lock: LockId,
@@ -104,9 +104,9 @@ describe("a queue in which nothing changes", () => {
     const scene = new Scene();
     scene.wait("b5", seen);
     scene.taken();
-    await scene.port.advance(2_999);
+    await scene.runtime.advance(2_999);
     expect(scene.taken()).toEqual([]);
-    await scene.port.advance(1);
+    await scene.runtime.advance(1);
     expect(scene.taken()).toEqual(["list"]);
   });
 
@@ -115,7 +115,7 @@ describe("a queue in which nothing changes", () => {
     scene.wait("b5", seen);
     scene.wait("c6", seen, 2_000);
     scene.taken();
-    await scene.port.advance(1_600);
+    await scene.runtime.advance(1_600);
     expect(scene.taken()).toEqual(["list"]);
   });
 
@@ -123,7 +123,7 @@ describe("a queue in which nothing changes", () => {
     const scene = new Scene();
     scene.wait("b5", seen, 1);
     scene.taken();
-    await scene.port.advance(1_199);
+    await scene.runtime.advance(1_199);
     expect(scene.taken()).toEqual([]);
   });
 });

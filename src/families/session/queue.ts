@@ -84,7 +84,7 @@ export class Queue {
     this.lock = lock;
     this.#sequencer = sequencer;
     this.#held = held;
-    this.#backoff = new Backoff(sequencer.port.random, RETRY_MS);
+    this.#backoff = new Backoff(sequencer.runtime.random, RETRY_MS);
   }
 
   get size(): number {
@@ -197,8 +197,8 @@ export class Queue {
   }
 
   async #look(): Promise<void> {
-    const { port } = this.#sequencer;
-    const sentMs = port.clock.nowMs();
+    const { runtime } = this.#sequencer;
+    const sentMs = runtime.clock.nowMs();
     const [teller, before] = [this.#teller, this.#seen];
     this.#teller = null;
     this.#told = [];
@@ -295,11 +295,11 @@ export class Queue {
   #arm(delayMs = this.#backstopMs()): void {
     this.#timer?.cancel();
     // rule: waiter-looks-by-itself
-    this.#timer = this.#sequencer.port.timers.after(delayMs, () => this.look(), true);
+    this.#timer = this.#sequencer.runtime.timers.after(delayMs, () => this.look(), true);
   }
 
   /** Spread out, so that waiters which came together do not list together for ever. */
   #backstopMs(): number {
-    return this.#longestMs * (0.6 + 0.4 * this.#sequencer.port.random.fraction());
+    return this.#longestMs * (0.6 + 0.4 * this.#sequencer.runtime.random.fraction());
   }
 }

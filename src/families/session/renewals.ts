@@ -1,17 +1,17 @@
 import type { Renewal } from "../../contract/store.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import type { GrantMoves } from "./grant-moves.js";
 import type { GrantWatches } from "./grant-watches.js";
 import type { SessionGrant } from "./session-grant.js";
 
 /** Renews grants by a proof of the sessions that their entries are in. */
 export class Renewals {
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #grants: GrantWatches;
   readonly #moves: GrantMoves;
 
-  constructor(port: Port, grants: GrantWatches, moves: GrantMoves) {
-    this.#port = port;
+  constructor(runtime: Runtime, grants: GrantWatches, moves: GrantMoves) {
+    this.#runtime = runtime;
     this.#grants = grants;
     this.#moves = moves;
   }
@@ -26,7 +26,7 @@ export class Renewals {
 
   async #renew(grant: SessionGrant, ttlMs: number): Promise<Renewal> {
     // After the deadline the next entry may hold: a renewal would revive a lease that is over.
-    if (this.#port.clock.exactMs() >= grant.deadlineMs) {
+    if (this.#runtime.clock.exactMs() >= grant.deadlineMs) {
       return { type: "gone", reason: "expired", detail: "" };
     }
     const isMoving = this.#moves.mustMove(grant, ttlMs);

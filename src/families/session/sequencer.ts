@@ -13,7 +13,7 @@ import type { Examination, ExamineRequest } from "../../contract/examination.js"
 import type { Claim, Traits } from "../../contract/store.js";
 import type { Request } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 
 /** Names a lock, and with it the queue of its entries. */
 export interface LockId {
@@ -236,7 +236,7 @@ export interface Sequencer {
   /** The abilities of the store. */
   readonly traits: Traits;
   /** The time and chance that the family and the store run by. */
-  readonly port: Port;
+  readonly runtime: Runtime;
   /** Why no server can be reached; null if one can, or if the reason is not known. */
   whyUnreachable?(): Promise<Error | null>;
   /** Opens a session that the store keeps for at least `ttlMs` after each proof. */

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Claim, Traits, Wait } from "../../contract/store.js";
@@ -15,7 +15,7 @@ const PATIENT: Wait = {
   report: () => {},
 };
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let store: SessionStore;
 let entries: Entry[];
 /** The owners of the entries that were asked for. */
@@ -26,7 +26,7 @@ let unanswered: Set<string>;
 let answers: (() => void)[];
 
 beforeEach(() => {
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   entries = [];
   asked = [];
   watched = [];
@@ -63,7 +63,7 @@ function openStore(): SessionStore {
   return new SessionStore({
     name: "etcd",
     traits: {} as Traits,
-    port,
+    runtime,
     openSession: async () => link,
     list: async () => listing(),
     watchQueue: (_: unknown, obstacle: Obstacle) => {
@@ -92,14 +92,14 @@ it("asks at once for a call that does not wait, whatever earlier calls wait for"
 it("counts the silence of the store from its last answer to a call of the line", async () => {
   unanswered.add("a").add("b");
   const [first, second] = [acquire("a", PATIENT), acquire("b", PATIENT)];
-  await port.advance(3_000);
+  await runtime.advance(3_000);
   answers[0]?.();
   await settled();
   expect(first.value).toMatchObject({ type: "granted" });
   expect(asked).toEqual(["a", "b"]);
-  await port.advance(3_999);
+  await runtime.advance(3_999);
   expect(second.error).toBeUndefined();
-  await port.advance(1);
+  await runtime.advance(1);
   expect(String(second.error)).toContain("The store was silent for 4000 ms.");
 });
 

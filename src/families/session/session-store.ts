@@ -27,7 +27,7 @@ import { assert } from "../../errors/assert.js";
 import { ClosedError, type StoreError } from "../../errors/index.js";
 import type { Space } from "../../rules/name.js";
 import { Limits } from "../../time/limits.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
 import { type AttemptResult, lateGrantError, MAX_LATE_GRANTS } from "../attempts.js";
 import { Acquisition, type Collaborators } from "./acquisition.js";
@@ -54,7 +54,7 @@ export class SessionStore implements Store {
   readonly name: string;
   readonly namespace: string;
   readonly traits: Traits;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly #sequencer: Sequencer;
   readonly #parts: Collaborators;
   readonly #renewals: Renewals;
@@ -68,19 +68,19 @@ export class SessionStore implements Store {
     this.name = sequencer.name;
     this.namespace = sequencer.namespace ?? "";
     this.traits = sequencer.traits;
-    this.port = sequencer.port;
+    this.runtime = sequencer.runtime;
     this.#sequencer = sequencer;
     const held = new HeldEntries();
     const queues = new Queues(sequencer, held);
     const grants = new GrantWatches(sequencer, queues, held);
     const sessions = new Sessions(sequencer);
     const withdrawals = new Withdrawals(sequencer, queues);
-    const limits = new Limits(this.port);
+    const limits = new Limits(this.runtime);
     const lines = new EntryLines();
     const lastFailure = new LastFailure(sequencer);
     this.#parts = { sequencer, limits, sessions, lines, queues, withdrawals, grants, lastFailure };
-    this.#renewals = new Renewals(this.port, grants, new GrantMoves(sessions, grants));
-    this.#tries = new Tries(this.port.clock, (claim) => this.#acquire(claim, null));
+    this.#renewals = new Renewals(this.runtime, grants, new GrantMoves(sessions, grants));
+    this.#tries = new Tries(this.runtime.clock, (claim) => this.#acquire(claim, null));
   }
 
   acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
@@ -91,7 +91,7 @@ export class SessionStore implements Store {
   async #acquire(claim: Claim, wait: Wait | null): Promise<SessionGrant | Busy> {
     if (this.#isClosed) throw new ClosedError({ store: this.name });
     let late = 0;
-    for (let attempt = claim; ; attempt = { ...claim, owner: this.port.random.id() }) {
+    for (let attempt = claim; ; attempt = { ...claim, owner: this.runtime.random.id() }) {
       const result = await this.#attempt(attempt, wait);
       if (result.type !== "again") return result;
       if (this.#isClosed || wait?.ended) return { type: "busy", holder: null, mark: null };
@@ -139,13 +139,13 @@ export class SessionStore implements Store {
       .release(entry, home, withinMs, mark)
       .finally(() => this.#endMove(entry, move));
     // A release without a mark is one call at a time, each within the time that is left.
-    return keep ? within(this.port.timers, withinMs, released) : released;
+    return keep ? within(this.runtime.timers, withinMs, released) : released;
   }
 
   async resume(claim: Claim, token: bigint, locator: string | null): Promise<Grant | null> {
     if (locator === null) return null;
     const { sessions, grants } = this.#parts;
-    const { clock } = this.port;
+    const { clock } = this.runtime;
     const endMs = clock.nowMs() + claim.storeTimeoutMs;
     const resumed = await this.#sequencer.resumeSession(locator, claim, claim.storeTimeoutMs);
     if (resumed?.entry.token !== token) return null;
@@ -213,7 +213,7 @@ export class SessionStore implements Store {
     this.#isClosed = true;
     const { withdrawals, grants, limits, queues, sessions } = this.#parts;
     for (const acquisition of [...this.#acquisitions]) acquisition.giveUp();
-    await within(this.port.timers, CLOSE_MS, withdrawals.settled()).catch(() => {});
+    await within(this.runtime.timers, CLOSE_MS, withdrawals.settled()).catch(() => {});
     grants.close();
     limits.stop();
     queues.close();

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import type { LossReason } from "../../errors/index.js";
 import type { OwnEntry, Proof, SessionLink } from "./sequencer.js";
 import { type EntryOwner, Session } from "./session.js";
@@ -13,7 +13,7 @@ interface Asked {
   fail(): void;
 }
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let asked: Asked[];
 let ended: number;
 let lost: LossReason[];
@@ -25,7 +25,7 @@ let takesEntries: boolean;
 let onProve: (number: number) => "answer" | "fail" | "silence";
 
 beforeEach(() => {
-  port = new ManualPort(0);
+  runtime = new ManualRuntime(0);
   asked = [];
   ended = 0;
   lost = [];
@@ -46,7 +46,7 @@ function openUnused(isAlone = false): Session {
     prove: () =>
       new Promise<Proof>((resolve, reject) => {
         const one = {
-          atMs: port.nowMs,
+          atMs: runtime.nowMs,
           answer: () => resolve(proof),
           fail: () => reject(new Error("down")),
         };
@@ -60,8 +60,8 @@ function openUnused(isAlone = false): Session {
       return takesEntries;
     },
   } as unknown as SessionLink;
-  const options = { ttlMs: TTL_MS, isAlone, sentMs: port.nowMs };
-  return new Session(link, options, port, () => {});
+  const options = { ttlMs: TTL_MS, isAlone, sentMs: runtime.nowMs };
+  return new Session(link, options, runtime, () => {});
 }
 
 function open(isAlone = false): Session {
@@ -73,7 +73,7 @@ function open(isAlone = false): Session {
 describe("a session", () => {
   it("is renewed every third of its ttl, for one ttl after its last entry left", async () => {
     openUnused();
-    await port.advance(10 * TTL_MS);
+    await runtime.advance(10 * TTL_MS);
     expect(asked.map(({ atMs }) => atMs)).toEqual([10_000, 20_000]);
     expect([lost, ended]).toEqual([[], 1]);
   });
@@ -83,7 +83,7 @@ describe("a session", () => {
     const [entry, other] = [{}, {}] as [OwnEntry, OwnEntry];
     for (const one of [entry, other]) session.add(one, OWNER);
     proof = { type: "proven", ttlMs: TTL_MS, missing: new Set([entry]) };
-    await port.advance(TTL_MS / 3);
+    await runtime.advance(TTL_MS / 3);
     expect(asked).toHaveLength(1);
     expect(missing).toEqual([entry]);
     expect(missing[0]).toBe(entry);
@@ -104,19 +104,19 @@ describe("a session", () => {
   it("asks again within a quarter of the time left when an answer is lost", async () => {
     const session = open();
     onProve = (number) => (number === 0 ? "silence" : "answer");
-    await port.advance(10_000);
-    const remainingMs = session.deadlineMs - port.nowMs;
-    await port.advance(remainingMs / 4 + 1);
+    await runtime.advance(10_000);
+    const remainingMs = session.deadlineMs - runtime.nowMs;
+    await runtime.advance(remainingMs / 4 + 1);
     expect(asked).toHaveLength(2);
-    expect(session.deadlineMs).toBeGreaterThan(port.nowMs + 0.9 * TTL_MS);
-    await port.advance(TTL_MS / 2);
+    expect(session.deadlineMs).toBeGreaterThan(runtime.nowMs + 0.9 * TTL_MS);
+    await runtime.advance(TTL_MS / 2);
     expect(lost).toEqual([]);
   });
 
   it("asks at least three more times without an answer, then is lost", async () => {
     open();
     onProve = () => "silence";
-    await port.advance(TTL_MS);
+    await runtime.advance(TTL_MS);
     expect(asked.length).toBeGreaterThanOrEqual(4);
     expect(lost).toEqual(["expired"]);
     expect(ended).toBe(1);
@@ -125,11 +125,11 @@ describe("a session", () => {
   it("counts a late answer from the sending of its own request", async () => {
     const session = open();
     onProve = () => "silence";
-    await port.advance(25_000);
+    await runtime.advance(25_000);
     const [first] = asked;
     const before = session.deadlineMs;
     first?.answer();
-    await port.advance(0);
+    await runtime.advance(0);
     expect(session.deadlineMs - before).toBeCloseTo(first?.atMs ?? 0);
     expect(lost).toEqual([]);
   });
@@ -138,7 +138,7 @@ describe("a session", () => {
     const session = open();
     onProve = (number) => (number === 0 ? "silence" : "answer");
     const renewing = session.renew(true);
-    await port.advance(TTL_MS / 3);
+    await runtime.advance(TTL_MS / 3);
     expect(await renewing).toBe(PROVEN);
   });
 
@@ -154,14 +154,14 @@ describe("a session", () => {
   it("asks soon again when the store fails", async () => {
     open();
     onProve = (number) => (number === 0 ? "fail" : "answer");
-    await port.advance(10_501);
+    await runtime.advance(10_501);
     expect(asked.map(({ atMs }) => atMs)).toEqual([10_000, 10_500]);
   });
 
   it("neither renews nor ends itself once its owner holds", async () => {
     const session = open(true);
     session.hand();
-    await port.advance(TTL_MS);
+    await runtime.advance(TTL_MS);
     expect([asked.length, lost, ended]).toEqual([0, ["expired"], 0]);
   });
 });

@@ -11,7 +11,7 @@
 import type { LossReason } from "../../errors/index.js";
 import { marginMs } from "../../rules/margin.js";
 import { renewAfterMs, repeatAfterMs, retryAfterMs } from "../../rules/renewal-pace.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import type { Timer } from "../../time/timers.js";
 import type { OwnEntry, Proof, SessionLink } from "./sequencer.js";
 
@@ -59,7 +59,7 @@ export class Session {
   readonly link: SessionLink;
   readonly ttlMs: number;
   readonly isAlone: boolean;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #onOver: (session: Session) => void;
   readonly #owners = new Map<OwnEntry, EntryOwner>();
   #deadlineMs: number;
@@ -77,13 +77,13 @@ export class Session {
   constructor(
     link: SessionLink,
     options: SessionOptions,
-    port: Port,
+    runtime: Runtime,
     onOver: (session: Session) => void,
   ) {
     this.link = link;
     this.ttlMs = options.ttlMs;
     this.isAlone = options.isAlone;
-    this.#port = port;
+    this.#runtime = runtime;
     this.#onOver = onOver;
     this.#sentMs = options.sentMs;
     this.#usedMs = options.sentMs;
@@ -122,13 +122,13 @@ export class Session {
   /** The entry is gone, was never made, or is in another session now. */
   remove(entry: OwnEntry): void {
     if (!this.#owners.delete(entry)) return;
-    this.#usedMs = this.#port.clock.nowMs();
+    this.#usedMs = this.#runtime.clock.nowMs();
     if (this.#owners.size === 0 && (this.isAlone || !this.isOpen)) void this.close();
   }
 
   /** How long ago the request for the last proof was sent. */
   get ageMs(): number {
-    return this.#port.clock.nowMs() - this.#sentMs;
+    return this.#runtime.clock.nowMs() - this.#sentMs;
   }
 
   /** The owner of a session `alone` holds now, and decides whether to renew. */
@@ -144,7 +144,7 @@ export class Session {
 
   /** Renews, unless a fresh proof is at hand; a throw means "unknown". */
   async renew(force = false): Promise<Proof> {
-    const nowMs = this.#port.clock.exactMs();
+    const nowMs = this.#runtime.clock.exactMs();
     if (this.#isOver) return { type: "gone" };
     if (nowMs >= this.#deadlineMs) {
       this.#end("expired");
@@ -208,7 +208,7 @@ export class Session {
     this.#unanswered = this.#unanswered.filter((one) => one !== question);
     question.reject(error);
     if (!isLatest || !this.#renewsItself) return;
-    const restMs = this.#deadlineMs - this.#port.clock.nowMs();
+    const restMs = this.#deadlineMs - this.#runtime.clock.nowMs();
     this.#arm(Math.min(retryAfterMs(this.ttlMs), restMs));
   }
 
@@ -221,7 +221,7 @@ export class Session {
       this.#sentMs = Math.max(this.#sentMs, sentMs);
       // rule: session-deadline-counts-from-sending
       this.#deadlineMs = Math.max(this.#deadlineMs, sentMs + ttlMs - marginMs(ttlMs));
-      this.#arm(this.#sentMs + renewAfterMs(this.ttlMs) - this.#port.clock.nowMs());
+      this.#arm(this.#sentMs + renewAfterMs(this.ttlMs) - this.#runtime.clock.nowMs());
       // A later renewal may be answered by this proof, which does not name the entry again.
       // rule: missing-entry-is-told-at-once
       for (const entry of proof.missing) this.#owners.get(entry)?.onMissing(entry);
@@ -232,11 +232,11 @@ export class Session {
   #arm(delayMs: number): void {
     this.#timer?.cancel();
     if (this.#isOver) return;
-    this.#timer = this.#port.timers.after(Math.max(1, delayMs), () => this.#tick());
+    this.#timer = this.#runtime.timers.after(Math.max(1, delayMs), () => this.#tick());
   }
 
   #tick(): void {
-    const nowMs = this.#port.clock.exactMs();
+    const nowMs = this.#runtime.clock.exactMs();
     if (nowMs >= this.#deadlineMs) return this.#end("expired");
     if (!this.#renewsItself) return this.#arm(this.#deadlineMs - nowMs);
     if (this.#owners.size === 0 && nowMs - this.#usedMs >= this.ttlMs) return void this.close();

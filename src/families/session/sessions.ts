@@ -56,7 +56,7 @@ export class Sessions {
   }
 
   async #open(ttlMs: number, isAlone: boolean, limitMs: number): Promise<Session> {
-    const sentMs = this.#sequencer.port.clock.nowMs();
+    const sentMs = this.#sequencer.runtime.clock.nowMs();
     const link = await this.#sequencer.openSession(ttlMs, limitMs);
     const session = this.#make(link, { ttlMs, isAlone, sentMs });
     if (this.#isClosed) {
@@ -69,7 +69,7 @@ export class Sessions {
 
   /** A session may go on asking the store for longer than its caller has time. */
   #within<T>(limitMs: number, work: Promise<T>): Promise<T> {
-    return within(this.#sequencer.port.timers, limitMs, work).catch((cause: unknown) => {
+    return within(this.#sequencer.runtime.timers, limitMs, work).catch((cause: unknown) => {
       if (!(cause instanceof TimeLimitError)) throw cause;
       const message = `${this.#sequencer.name}: ${cause.message}`;
       throw new StoreError(message, { outcome: "unknown", cause });
@@ -77,7 +77,7 @@ export class Sessions {
   }
 
   #make(link: SessionLink, options: SessionOptions): Session {
-    const session = new Session(link, options, this.#sequencer.port, (over) => {
+    const session = new Session(link, options, this.#sequencer.runtime, (over) => {
       this.#all.delete(over);
       if (this.#shared.get(over.ttlMs) === over) this.#shared.delete(over.ttlMs);
     });

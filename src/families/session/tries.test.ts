@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Busy, Claim } from "../../contract/store.js";
 import type { SessionGrant } from "./session-grant.js";
@@ -16,14 +16,14 @@ interface Asked {
 
 const FREE: Busy = { type: "busy", holder: null, mark: null };
 const down = new Error("down");
-let port: ManualPort;
+let runtime: ManualRuntime;
 let asked: Asked[];
 let tries: Tries;
 
 beforeEach(() => {
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   asked = [];
-  tries = new Tries(port.clock, (claim) => {
+  tries = new Tries(runtime.clock, (claim) => {
     return new Promise((answer, fail) => asked.push({ claim, answer, fail }));
   });
 });
@@ -99,7 +99,7 @@ it("fail together, and those behind ask again", async () => {
 it("are not sent when the callers have given up", async () => {
   ask("a");
   const b = ask("b");
-  await port.advance(1_000);
+  await runtime.advance(1_000);
   asked[0]?.fail(down);
   await settled();
   expect(String(b.error)).toContain("The store was silent for 1000 ms. down");

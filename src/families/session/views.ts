@@ -15,7 +15,7 @@ export async function lockView(
   const holders = entries.slice(0, count);
   const kept = [...holders, ...(mark ? [mark] : [])];
   const remainingMs = await sequencer.remainingMs(kept, limitMs);
-  const nowMs = sequencer.port.clock.wallUs() / 1000;
+  const nowMs = sequencer.runtime.clock.wallUs() / 1000;
   return {
     ...lock,
     holders: holders.map((entry, index) => holderView(entry, nowMs, remainingMs[index])),

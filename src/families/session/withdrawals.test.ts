@@ -1,6 +1,6 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import { StoreError } from "../../errors/index.js";
@@ -13,7 +13,7 @@ import { Withdrawals } from "./withdrawals.js";
 const TOKEN = 7n;
 const MARK = { ttlMs: 60_000, text: "done" };
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 /** Whether the first try takes effect; it is not answered. */
 let isDone: boolean;
 let mark: ListedMark | null;
@@ -22,7 +22,7 @@ let staleLooks: number;
 let looks: number;
 
 beforeEach(() => {
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   isDone = false;
   mark = null;
   staleLooks = 0;
@@ -56,11 +56,11 @@ async function release(leaves: typeof MARK | undefined): Promise<boolean> {
     const [entries, seen] = isBehind ? [[listed], null] : [[], mark];
     return { moment: new CountedMoment(1), entries, mark: seen };
   };
-  const sequencer = { port, list } as unknown as Sequencer;
+  const sequencer = { runtime, list } as unknown as Sequencer;
   const session = { link: { leave }, remove: () => {}, isOver: false, renew: proven };
   const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
   const released = withdrawals.release(entry, session as unknown as Session, 5_000, leaves);
-  await port.advance(1_000);
+  await runtime.advance(1_000);
   return await released;
 }
 
@@ -82,15 +82,15 @@ it("goes on after a release without an answer, but keeps no process alive", asyn
     tries += 1;
     throw new StoreError("The connection broke.", { outcome: "unknown" });
   };
-  const sequencer = { port } as unknown as Sequencer;
+  const sequencer = { runtime } as unknown as Sequencer;
   const session = { link: { leave }, isOver: false } as unknown as Session;
   const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
   const released = watch(withdrawals.release(entry, session, 20, undefined));
-  await port.advance(20);
+  await runtime.advance(20);
   expect(released.state).toBe("rejected");
-  expect(port.keepsAlive).toBe(false);
+  expect(runtime.keepsAlive).toBe(false);
   const triesInTime = tries;
-  await port.advance(5_000);
+  await runtime.advance(5_000);
   expect(tries).toBeGreaterThan(triesInTime + 3);
 });
 
@@ -109,7 +109,7 @@ it.each([
   proven.mockClear();
   const leave = async () => ({ wasThere, listing: null, nextAt: null });
   const session = { link: { leave }, remove: () => {}, isOver: false, renew: proven };
-  const sequencer = { port } as unknown as Sequencer;
+  const sequencer = { runtime } as unknown as Sequencer;
   const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
   const given = { ...entry, token };
   await withdrawals.release(given, session as unknown as Session, 5_000, undefined);

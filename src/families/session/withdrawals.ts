@@ -9,7 +9,7 @@
 import { isFinal, StoreError } from "../../errors/index.js";
 import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
 import { WorkUnderWay } from "../../time/work-under-way.js";
 import type { Queues } from "./queues.js";
@@ -24,13 +24,13 @@ const SOON_MS = 1_000;
 
 export class Withdrawals {
   readonly #sequencer: Sequencer;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #queues: Queues;
   readonly #underWay = new WorkUnderWay();
 
   constructor(sequencer: Sequencer, queues: Queues) {
     this.#sequencer = sequencer;
-    this.#port = sequencer.port;
+    this.#runtime = sequencer.runtime;
     this.#queues = queues;
   }
 
@@ -55,7 +55,7 @@ export class Withdrawals {
     withinMs: number,
     mark: LeaveOptions["mark"],
   ): Promise<boolean> {
-    const { clock, timers, random } = this.#port;
+    const { clock, timers, random } = this.#runtime;
     const startMs = clock.nowMs();
     const endMs = startMs + withinMs;
     const backoff = new Backoff(random, RETRY_MS);
@@ -96,11 +96,11 @@ export class Withdrawals {
   /** The end of a wait. Resolves within a second, whether the entry is removed by then or not. */
   async withdraw(entry: OwnEntry, session: Session): Promise<void> {
     const leaving = this.#underWay.add(this.#leaveAtLast(entry, session));
-    await within(this.#port.timers, SOON_MS, leaving).catch(() => {});
+    await within(this.#runtime.timers, SOON_MS, leaving).catch(() => {});
   }
 
   async #leaveAtLast(entry: OwnEntry, session: Session): Promise<void> {
-    const backoff = new Backoff(this.#port.random, RETRY_MS);
+    const backoff = new Backoff(this.#runtime.random, RETRY_MS);
     while (!session.isOver) {
       try {
         return void (await this.#leave(entry, session, {}, CALL_MS));
@@ -110,7 +110,7 @@ export class Withdrawals {
           session.retire();
           return session.remove(entry);
         }
-        await pause(this.#port.timers, backoff.nextMs());
+        await pause(this.#runtime.timers, backoff.nextMs());
       }
     }
   }

@@ -1,6 +1,6 @@
 import { danger, note, ok, type Verdict, warning } from "../../contract/checks.js";
 import { pause } from "../../time/pause.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 
 /** The clock of a server beside that of this process; uncertain time is taken off both numbers. */
 export interface ClockReading {
@@ -25,10 +25,13 @@ interface Sample {
 }
 
 /** `askUs` asks the server for its wall clock in microseconds. */
-export async function readClock(port: Port, askUs: () => Promise<number>): Promise<ClockReading> {
-  const first = await sample(port, askUs);
-  await pause(port.timers, APART_MS, true);
-  const second = await sample(port, askUs);
+export async function readClock(
+  runtime: Runtime,
+  askUs: () => Promise<number>,
+): Promise<ClockReading> {
+  const first = await sample(runtime, askUs);
+  await pause(runtime.timers, APART_MS, true);
+  const second = await sample(runtime, askUs);
   const passedMs = second.localMs - first.localMs;
   const differenceMs = Math.abs(second.serverMs - first.serverMs - passedMs);
   // Each sample may be wrong by half of its round trip, in either direction.
@@ -40,7 +43,7 @@ export async function readClock(port: Port, askUs: () => Promise<number>): Promi
   };
 }
 
-async function sample({ clock }: Port, askUs: () => Promise<number>): Promise<Sample> {
+async function sample({ clock }: Runtime, askUs: () => Promise<number>): Promise<Sample> {
   const sentMs = clock.nowMs();
   const serverMs = (await askUs()) / 1000;
   const wallMs = clock.wallUs() / 1000;

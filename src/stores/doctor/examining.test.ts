@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import type { Finding } from "../../contract/examination.js";
 import { judgeDrift, judgeSkew, readClock } from "./clock-reading.js";
 import { known, readFacts } from "./read-facts.js";
@@ -18,7 +18,7 @@ describe("facts", () => {
         second: () => Promise.reject(new Error("NOPERM")),
         third: () => order.push("third"),
       },
-      { port: new ManualPort(), signal },
+      { runtime: new ManualRuntime(), signal },
     );
     expect(order).toEqual(["first", "third"]);
     expect(facts).toEqual({
@@ -30,29 +30,29 @@ describe("facts", () => {
   });
 
   it("take a bounded time, each and all of them", async () => {
-    const port = new ManualPort();
+    const runtime = new ManualRuntime();
     const silent = (): Promise<never> => new Promise(() => {});
     const probes = { a: () => 1, b: silent, c: silent, d: silent, e: silent, f: silent };
-    const reading = readFacts(probes, { port, signal });
-    await port.advance(8_000);
+    const reading = readFacts(probes, { runtime, signal });
+    await runtime.advance(8_000);
     const facts = await reading;
     expect(known(facts.a)).toBe(1);
     expect(facts.b).toEqual({ unknownBecause: "No answer within 2000 ms." });
     expect(facts.f).toEqual({ unknownBecause: "Not asked: earlier checks took too long." });
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
   });
 
   it("are not asked for where the first gets no answer", async () => {
-    const port = new ManualPort();
+    const runtime = new ManualRuntime();
     const probes = { a: (): Promise<never> => new Promise(() => {}), b: () => 2 };
-    const reading = readFacts(probes, { port, signal });
-    await port.advance(2_000);
+    const reading = readFacts(probes, { runtime, signal });
+    await runtime.advance(2_000);
     expect(known((await reading).b)).toBeUndefined();
   });
 
   it("end with the signal", async () => {
     const aborted = AbortSignal.abort(new Error("no longer wanted"));
-    const reading = readFacts({ a: () => 1 }, { port: new ManualPort(), signal: aborted });
+    const reading = readFacts({ a: () => 1 }, { runtime: new ManualRuntime(), signal: aborted });
     await expect(reading).rejects.toThrow("no longer wanted");
   });
 });
@@ -60,15 +60,15 @@ describe("facts", () => {
 describe("a clock", () => {
   /** A server whose clock runs at `pace`, ahead by `aheadMs`, and answers after 10 ms each way. */
   const read = async (pace: number, aheadMs = 0) => {
-    const port = new ManualPort();
-    const [startMs, wallUs] = [port.nowMs, port.clock.wallUs()];
-    const reading = readClock(port, async () => {
-      port.block(10);
-      const told = wallUs + (port.nowMs - startMs) * 1000 * pace + aheadMs * 1000;
-      port.block(10);
+    const runtime = new ManualRuntime();
+    const [startMs, wallUs] = [runtime.nowMs, runtime.clock.wallUs()];
+    const reading = readClock(runtime, async () => {
+      runtime.block(10);
+      const told = wallUs + (runtime.nowMs - startMs) * 1000 * pace + aheadMs * 1000;
+      runtime.block(10);
       return told;
     });
-    await port.advance(1_000);
+    await runtime.advance(1_000);
     return await reading;
   };
 
@@ -99,8 +99,8 @@ describe("a round trip", () => {
   });
 
   it("is measured for a bounded time", async () => {
-    const port = new ManualPort();
-    const measured = await measureRoundTrip(port.clock, async () => port.block(100));
+    const runtime = new ManualRuntime();
+    const measured = await measureRoundTrip(runtime.clock, async () => runtime.block(100));
     expect(measured).toEqual({ slowestMs: 100, count: 5 });
   });
 });

@@ -1,6 +1,6 @@
 import type { Check, Fact, Facts } from "../../contract/checks.js";
 import type { Finding } from "../../contract/examination.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { TimeLimitError, within } from "../../time/timers.js";
 
 /** How to read each fact. A probe changes nothing; a throw says why the fact is not known. */
@@ -8,10 +8,10 @@ export type Probes<All> = { readonly [Name in keyof All]: () => Promise<All[Name
 
 /** The terms of one examination. */
 export interface Reading {
-  readonly port: Port;
+  readonly runtime: Runtime;
   /** Aborted when the answer is no longer wanted. */
   readonly signal: AbortSignal;
-  /** When it has to end, by the clock of the port. Default: 8 s after it begins. */
+  /** When it has to end, by the clock of the runtime. Default: 8 s after it begins. */
   readonly endMs?: number;
 }
 
@@ -26,10 +26,10 @@ const ALL_MS = 8_000;
  */
 export async function readFacts<All extends object>(
   probes: Probes<All>,
-  { port, signal, endMs: givenMs }: Reading,
+  { runtime, signal, endMs: givenMs }: Reading,
 ): Promise<Facts<All>> {
-  const { clock, timers } = port;
-  let endMs = givenMs ?? endOf(port);
+  const { clock, timers } = runtime;
+  let endMs = givenMs ?? endOf(runtime);
   const facts: Record<string, Fact<unknown>> = {};
   for (const [name, probe] of Object.entries<() => unknown>(probes)) {
     signal.throwIfAborted();
@@ -50,7 +50,7 @@ export async function readFacts<All extends object>(
 }
 
 /** The end of an examination that begins now. */
-export function endOf({ clock }: Port): number {
+export function endOf({ clock }: Runtime): number {
   return clock.nowMs() + ALL_MS;
 }
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import { pause } from "../../time/pause.js";
 import type { TimeLimitError } from "../../time/timers.js";
@@ -9,13 +9,13 @@ import type { TxnReply, TxnRequest } from "./wire/messages.js";
 
 const REFUSAL = etcdError(new Error("etcdserver: too many requests"), "a:2379");
 const header = { revision: 9n, raftTerm: 1n };
-let port: ManualPort;
+let runtime: ManualRuntime;
 let sent: TxnRequest[];
 let answer: (request: TxnRequest) => Promise<TxnReply>;
 let batch: EtcdBatch;
 
 beforeEach(() => {
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   sent = [];
   const calls = {
     txn: (request: TxnRequest) => {
@@ -24,7 +24,7 @@ beforeEach(() => {
     },
     lateError: (error: TimeLimitError) => etcdError(error, "a:2379"),
   } as unknown as EtcdCalls;
-  batch = new EtcdBatch(calls, port);
+  batch = new EtcdBatch(calls, runtime);
 });
 
 /** A request for a queue; in the transaction it is known by the key that it reads. */
@@ -42,9 +42,9 @@ const isBatch = ({ success = [] }: TxnRequest): boolean =>
 
 it("that is refused is sent request by request, and each answer counts for its own", async () => {
   answer = (one) =>
-    isBatch(one) ? Promise.reject(REFUSAL) : pause(port.timers, 5).then(() => alone);
+    isBatch(one) ? Promise.reject(REFUSAL) : pause(runtime.timers, 5).then(() => alone);
   const asked = [ask("a", 1_499), ask("b", 1_500)];
-  await port.advance(5);
+  await runtime.advance(5);
   expect(asked.map(({ state }) => state)).toEqual(["resolved", "resolved"]);
   expect(sent.map(isBatch)).toEqual([true, false, false]);
 });
@@ -58,7 +58,7 @@ it("does not send a request again whose own time is over", async () => {
         })
       : Promise.resolve(alone);
   const [short, long] = [ask("a", 100), ask("b", 1_500)];
-  await port.advance(100);
+  await runtime.advance(100);
   expect(short.error).toMatchObject({ outcome: "unknown" });
   expect(String(short.error)).toContain("etcd at a:2379: No answer within 100 ms");
   refuse();

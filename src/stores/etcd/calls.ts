@@ -8,7 +8,7 @@
 import { StoreError } from "../../errors/index.js";
 import { foreignData, Unreadable } from "../../events/foreign-data.js";
 import { type Limited, Limits } from "../../time/limits.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { TimeLimitError, within } from "../../time/timers.js";
 import type { EtcdClient } from "./client.js";
 import { etcdError, isLeaseThere } from "./errors.js";
@@ -82,16 +82,16 @@ export class TimedCall implements Limited, Sending {
 
 export class EtcdCalls {
   readonly #client: EtcdClient;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #limits: Limits;
   readonly #hosts: string;
 
   /** `hosts`: where etcd is, for messages. */
-  constructor(client: EtcdClient, port: Port, hosts: string) {
+  constructor(client: EtcdClient, runtime: Runtime, hosts: string) {
     this.#client = client;
-    this.#port = port;
+    this.#runtime = runtime;
     this.#hosts = hosts;
-    this.#limits = new Limits(port);
+    this.#limits = new Limits(runtime);
   }
 
   /** `sendings` counts each sending of the request. */
@@ -162,7 +162,7 @@ export class EtcdCalls {
   ): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown): void => reject(etcdError(error, this.#hosts));
-      const call = new TimedCall(limitMs, this.#port.clock.nowMs(), sendings, fail);
+      const call = new TimedCall(limitMs, this.#runtime.clock.nowMs(), sendings, fail);
       this.#limits.add(call);
       this.#client.call(method, request, call).then(
         (reply) => {
@@ -211,19 +211,19 @@ interface Pending {
  */
 export class EtcdBatch {
   readonly #calls: EtcdCalls;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   #pending: Pending[] = [];
 
-  constructor(calls: EtcdCalls, port: Port) {
+  constructor(calls: EtcdCalls, runtime: Runtime) {
     this.#calls = calls;
-    this.#port = port;
+    this.#runtime = runtime;
   }
 
   /** `queue` names the queue of the request; `sendings` counts its sendings. */
   txn(queue: string, request: TxnRequest, limitMs: number, sendings: Sendings): Promise<TxnReply> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ queue, request, limitMs, sendings, resolve, reject });
-      if (this.#pending.length === 1) this.#port.timers.soon(() => this.#flush());
+      if (this.#pending.length === 1) this.#runtime.timers.soon(() => this.#flush());
     });
   }
 
@@ -274,7 +274,7 @@ export class EtcdBatch {
     const expired = new Set<Pending>();
     for (const one of batch) {
       if (one.limitMs === limitMs) continue;
-      within(this.#port.timers, one.limitMs, shared).catch((error) => {
+      within(this.#runtime.timers, one.limitMs, shared).catch((error) => {
         if (!(error instanceof TimeLimitError)) return;
         expired.add(one);
         one.reject(this.#calls.lateError(error));

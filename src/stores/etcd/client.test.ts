@@ -18,9 +18,9 @@ import {
 } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { isQuick } from "../../../test/fixtures/depth.js";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { Unreadable } from "../../events/foreign-data.js";
-import { networkPort } from "../../time/port.js";
+import { networkRuntime } from "../../time/runtime.js";
 import type { Timers } from "../../time/timers.js";
 import { EtcdCalls, type Sending } from "./calls.js";
 import { Http2Client } from "./client.js";
@@ -84,7 +84,7 @@ function silent(): Promise<string> {
 }
 
 /** Its time passes only as the test says. The first member is asked first. */
-function client(members: readonly string[], { name = "", time = new ManualPort() } = {}) {
+function client(members: readonly string[], { name = "", time = new ManualRuntime() } = {}) {
   const { clock, timers } = time;
   const port = { clock, timers, random: { ...time.random, fraction: () => 0 } };
   const user = name === "" ? null : { name, password: "secret" };
@@ -234,7 +234,7 @@ describe("a call", () => {
   });
 
   it("finds its connection after the event loop was blocked", async () => {
-    const time = new ManualPort();
+    const time = new ManualRuntime();
     const made = client([await member((stream) => reply(stream, [DELETED]))], { time });
     const deleted = deleteKey(made);
     time.block(10_000);
@@ -289,7 +289,7 @@ describe("a call", () => {
       if (asked === 1) reply(stream, [DELETED]);
       else cancelled = once(stream, "close");
     });
-    const calls = new EtcdCalls(client([address]), networkPort(), "");
+    const calls = new EtcdCalls(client([address]), networkRuntime(), "");
     await calls.delete(KEY.key, 10_000);
     const sendings = { count: 0 };
     await expect(calls.delete(KEY.key, 50, sendings)).rejects.toThrow("No answer within 50 ms.");
@@ -315,8 +315,8 @@ async function proxyTo(address: string): Promise<{ address: string; sockets: Soc
 
 it("a peer that is gone without a sign is found by a ping, and reached anew", async () => {
   const { address, sockets } = await proxyTo(await member((stream) => reply(stream, [DELETED])));
-  const time = new ManualPort();
-  const calls = new EtcdCalls(client([address], { time }), networkPort(), "");
+  const time = new ManualRuntime();
+  const calls = new EtcdCalls(client([address], { time }), networkRuntime(), "");
   await calls.delete(KEY.key, 10_000);
   const socket = sockets[0] as Socket;
   for (const one of sockets) one.unpipe();
@@ -329,7 +329,7 @@ it("a peer that is gone without a sign is found by a ping, and reached anew", as
 
 it("a peer that answers keeps its connection after a sleep or a blocked event loop", async () => {
   const { address, sockets } = await proxyTo(await member((stream) => reply(stream, [DELETED])));
-  const real = networkPort();
+  const real = networkRuntime();
   let sleptMs = 0;
   let isConnected = false;
   const clock = { ...real.clock, nowMs: () => real.clock.nowMs() + sleptMs };
@@ -345,7 +345,7 @@ it("a peer that answers keeps its connection after a sleep or a blocked event lo
   const port = { ...real, clock, timers: { ...real.timers, after } };
   const made = new Http2Client({ members: [address], tls: null, user: null }, port);
   endings.push(() => made.close());
-  const calls = new EtcdCalls(made, networkPort(), "");
+  const calls = new EtcdCalls(made, networkRuntime(), "");
   await calls.delete(KEY.key, 10_000);
   isConnected = true;
   for (const socket of sockets) socket.unpipe();
@@ -376,7 +376,7 @@ describe("a member that takes no new calls", () => {
         stream.session?.goaway();
       }),
     );
-    const time = new ManualPort();
+    const time = new ManualRuntime();
     const made = client([address], { time });
     const { ended } = await watching(made);
     // The second connection shows that the first one is over.
@@ -403,7 +403,7 @@ describe("the next member is asked", () => {
   const good = (): Promise<string> => member((stream) => reply(stream, [DELETED]));
 
   it("by the same call where nothing was sent: the first does not answer at all", async () => {
-    const time = new ManualPort();
+    const time = new ManualRuntime();
     const made = client([await silent(), await good()], { time });
     const deleted = deleteKey(made);
     await time.advance(5_000);
@@ -457,7 +457,7 @@ describe("a user", () => {
         else reply(stream, [DELETED]);
       }
     });
-    const calls = new EtcdCalls(client([address], { name: "app" }), networkPort(), "");
+    const calls = new EtcdCalls(client([address], { name: "app" }), networkRuntime(), "");
     const sendings = { count: 0 };
     await Promise.all([calls.delete(KEY.key, 10_000), calls.delete(KEY.key, 10_000)]);
     await calls.delete(KEY.key, 10_000, sendings);
@@ -515,7 +515,7 @@ describe("a user", () => {
       if (path.endsWith("/Authenticate")) logIn(stream, "a");
       else reply(stream, [DELETED]);
     });
-    const time = new ManualPort();
+    const time = new ManualRuntime();
     const made = client([stuck, good], { name: "app", time });
     const refused = expect(deleteKey(made)).rejects.toThrow("No answer within 5000 ms.");
     await expect.poll(() => asked).toHaveLength(1);

@@ -8,7 +8,7 @@
 import type { WarningEvent } from "../../events/events.js";
 import { Unreadable } from "../../events/foreign-data.js";
 import { events } from "../../events/publish.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import type { TlsFiles } from "../store-url.js";
 import { type Sending, TimedCall } from "./calls.js";
 import { OLD_TOKEN } from "./errors.js";
@@ -50,15 +50,15 @@ const LOGIN_MS = 5_000;
 export class Http2Client implements EtcdClient {
   readonly #members: readonly GrpcMember[];
   readonly #user: Credentials | null;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   #current: number;
   #login: Promise<Metadata> | null = null;
 
-  constructor({ members, tls, user }: ClientOptions, port: Port) {
-    this.#members = members.map((authority) => new GrpcMember(authority, tls, port));
+  constructor({ members, tls, user }: ClientOptions, runtime: Runtime) {
+    this.#members = members.map((authority) => new GrpcMember(authority, tls, runtime));
     this.#user = user;
-    this.#port = port;
-    this.#current = Math.floor(port.random.fraction() * members.length);
+    this.#runtime = runtime;
+    this.#current = Math.floor(runtime.random.fraction() * members.length);
   }
 
   async call<Request, Reply>(
@@ -166,7 +166,7 @@ export class Http2Client implements EtcdClient {
   }
 
   #authenticate(user: Credentials): Promise<Metadata> {
-    const { clock, timers } = this.#port;
+    const { clock, timers } = this.#runtime;
     return new Promise((resolve, reject) => {
       const call = new TimedCall(LOGIN_MS, clock.nowMs(), { count: 0 }, reject);
       const timer = timers.after(LOGIN_MS, () => call.onDue());

@@ -12,7 +12,7 @@ import {
 } from "../../contract/checks.js";
 import type { Examination, ExamineRequest, Survival } from "../../contract/examination.js";
 import { renewAfterMs } from "../../rules/renewal-pace.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { findingsOf, known, type Probes, readFacts } from "../doctor/read-facts.js";
 import { judgeRoundTrip, measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
 import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
@@ -42,7 +42,7 @@ export interface EtcdFacts {
 interface EtcdTools {
   readonly calls: EtcdCalls;
   readonly layout: Layout;
-  readonly port: Port;
+  readonly runtime: Runtime;
 }
 
 const REACH_MS = 3_000;
@@ -230,13 +230,13 @@ export async function examineEtcd(
   tools: EtcdTools,
   { ttlMs, signal }: ExamineRequest,
 ): Promise<Examination> {
-  const { calls, layout, port } = tools;
+  const { calls, layout, runtime } = tools;
   // From the data of one member: a cluster without a leader is a finding.
   const question = { key: layout.session("0"), serializable: true };
   await calls.range(question, REACH_MS).catch((error: unknown) => {
     if (!/permission denied|user name is empty/.test(String(error))) throw error;
   });
-  const facts = await readFacts(etcdProbes(tools), { port, signal });
+  const facts = await readFacts(etcdProbes(tools), { runtime, signal });
   return {
     store: "etcd",
     findings: findingsOf(etcdChecks, facts, ttlMs),
@@ -249,7 +249,7 @@ const CONNECT_MS = 1_000;
 /** No key was ever made at this revision, so the write with this condition is never done. */
 const NEVER = 9223372036854775806n;
 
-function etcdProbes({ calls, layout, port }: EtcdTools): Probes<EtcdFacts> {
+function etcdProbes({ calls, layout, runtime }: EtcdTools): Probes<EtcdFacts> {
   const key = layout.session("0");
   let members: Promise<readonly Member[]> | undefined;
   const listMembers = (): Promise<readonly Member[]> => {
@@ -274,7 +274,7 @@ function etcdProbes({ calls, layout, port }: EtcdTools): Probes<EtcdFacts> {
       if (found.length > 0) return found;
       throw new Error(`No member tells its metrics: ${(failed as Error | undefined)?.message}.`);
     },
-    nowSeconds: () => port.clock.wallUs() / 1_000_000,
+    nowSeconds: () => runtime.clock.wallUs() / 1_000_000,
     refusal: async () => {
       try {
         // etcd checks the rights of both branches before it compares.
@@ -288,7 +288,7 @@ function etcdProbes({ calls, layout, port }: EtcdTools): Probes<EtcdFacts> {
         throw error;
       }
     },
-    roundTrip: () => measureRoundTrip(port.clock, () => calls.range({ key }, CALL_MS)),
+    roundTrip: () => measureRoundTrip(runtime.clock, () => calls.range({ key }, CALL_MS)),
   };
 }
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import type { EtcdCalls, Sendings } from "./calls.js";
 import { etcdError } from "./errors.js";
 import { EtcdSession } from "./etcd-session.js";
@@ -15,8 +15,8 @@ let asked: TxnRequest[];
 let answers: ((request: TxnRequest, sendings: Sendings) => TxnReply | Promise<TxnReply>)[];
 
 beforeEach(() => {
-  const { clock, timers } = new ManualPort();
-  const port = { clock, timers, random: { id: () => "0123456789abcdef", fraction: () => 0 } };
+  const { clock, timers } = new ManualRuntime();
+  const runtime = { clock, timers, random: { id: () => "0123456789abcdef", fraction: () => 0 } };
   asked = [];
   answers = [];
   const txn = async (request: TxnRequest, _: number, sendings: Sendings): Promise<TxnReply> => {
@@ -33,7 +33,7 @@ beforeEach(() => {
     grantLease: async () => {},
     revokeLease: async () => {},
   } as unknown as EtcdCalls;
-  session = new EtcdSession("1f", 5n, { calls, layout, port });
+  session = new EtcdSession("1f", 5n, { calls, layout, runtime });
 });
 
 function reply(revision: number, succeeded: boolean, responses: ResponseOp[]): TxnReply {

@@ -17,7 +17,7 @@ import type {
   SessionLink,
 } from "../../families/session/sequencer.js";
 import { keyOf } from "../../rules/name.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { EtcdBatch, type EtcdCalls } from "./calls.js";
 import { isLeaseGone, isOutOfSpace } from "./errors.js";
 import { EntryNumbers, EtcdEntry, etcdEntry, nameOf, SessionGuard } from "./etcd-entry.js";
@@ -46,7 +46,7 @@ import type {
 export interface SessionTools {
   readonly calls: EtcdCalls;
   readonly layout: Layout;
-  readonly port: Port;
+  readonly runtime: Runtime;
 }
 
 export class EtcdSession implements SessionLink {
@@ -63,12 +63,12 @@ export class EtcdSession implements SessionLink {
     this.#tools = tools;
     this.lease = leaseNumber(id);
     this.#guard = new SessionGuard(tools.layout.session(id), this.lease, guardRevision);
-    this.#batch = new EtcdBatch(tools.calls, tools.port);
+    this.#batch = new EtcdBatch(tools.calls, tools.runtime);
   }
 
   static async open(ttlMs: number, tools: SessionTools, limitMs: number): Promise<EtcdSession> {
-    const { calls, layout, port } = tools;
-    const id = newLeaseId(port);
+    const { calls, layout, runtime } = tools;
+    const id = newLeaseId(runtime);
     const lease = leaseNumber(id);
     try {
       await calls.grantLease(lease, ttlMs, limitMs);
@@ -105,11 +105,11 @@ export class EtcdSession implements SessionLink {
    * itself is empty, and the entry is requested again without that condition.
    */
   async enter(given: OwnEntry, enterCase: EnterCase, limitMs: number): Promise<Entering> {
-    const { layout, port } = this.#tools;
+    const { layout, runtime } = this.#tools;
     const guard = this.#guard;
     const entry = etcdEntry(given);
     const { lock, key, queue } = entry;
-    const endMs = port.clock.nowMs() + limitMs;
+    const endMs = runtime.clock.nowMs() + limitMs;
     const lookUp: RequestOp[] = [
       { requestRange: { key: guard.key } },
       { requestRange: { ...queue, keysOnly: false } },
@@ -120,7 +120,7 @@ export class EtcdSession implements SessionLink {
     let failure =
       isOnlyIfEmpty || lock.space === "once" || entry.creationMayStillArrive ? lookUp : [];
     // The first sending has the full limit: in a batch, equal limits need no separate timers.
-    for (let restMs = limitMs; ; restMs = Math.max(1, endMs - port.clock.nowMs())) {
+    for (let restMs = limitMs; ; restMs = Math.max(1, endMs - runtime.clock.nowMs())) {
       const { revision } = guard;
       const compare: Compare[] = [guard.isUnchanged(), isAbsent(key)];
       if (isOnlyIfEmpty) compare.push({ ...isAbsent(queue.key), rangeEnd: queue.rangeEnd });
@@ -306,7 +306,7 @@ export class EtcdSession implements SessionLink {
 
   /** A mark has a separate lease. */
   async #grantMark(ttlMs: number, limitMs: number): Promise<bigint> {
-    const lease = leaseNumber(newLeaseId(this.#tools.port));
+    const lease = leaseNumber(newLeaseId(this.#tools.runtime));
     await this.#tools.calls.grantLease(lease, ttlMs, limitMs);
     return lease;
   }

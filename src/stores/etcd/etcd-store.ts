@@ -18,7 +18,7 @@ import type {
   Watch,
 } from "../../families/session/sequencer.js";
 import type { Space } from "../../rules/name.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { EtcdCalls } from "./calls.js";
 import { type EtcdClient, mayEndLiveLeases, warnOfVersion } from "./client.js";
 import { EtcdEntry, etcdEntry } from "./etcd-entry.js";
@@ -46,7 +46,7 @@ export class EtcdSequencer implements Sequencer {
   readonly name = "etcd";
   readonly namespace: string;
   readonly traits: Traits = TRAITS;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly #client: EtcdClient;
   readonly #tools: SessionTools;
   readonly #watches: EtcdWatches;
@@ -57,16 +57,16 @@ export class EtcdSequencer implements Sequencer {
   constructor(
     client: EtcdClient,
     { namespace, hosts }: { readonly namespace: string; readonly hosts: string },
-    port: Port,
+    runtime: Runtime,
   ) {
     this.#client = client;
     this.namespace = namespace;
-    this.port = port;
-    const calls = new EtcdCalls(client, port, hosts);
+    this.runtime = runtime;
+    const calls = new EtcdCalls(client, runtime, hosts);
     const layout = new Layout(namespace);
-    this.#tools = { calls, layout, port };
-    this.#watches = new EtcdWatches(client, port);
-    this.#queues = new Queues({ calls, layout, watches: this.#watches, timers: port.timers });
+    this.#tools = { calls, layout, runtime };
+    this.#watches = new EtcdWatches(client, runtime);
+    this.#queues = new Queues({ calls, layout, watches: this.#watches, timers: runtime.timers });
   }
 
   openSession(ttlMs: number, limitMs: number): Promise<SessionLink> {

@@ -17,7 +17,7 @@ import { InvalidOptionError, UnsupportedError } from "../../errors/index.js";
 import { SessionGrant } from "../../families/session/session-grant.js";
 import { SessionStore } from "../../families/session/session-store.js";
 import { knownOptions } from "../../options/known-options.js";
-import { networkPort } from "../../time/port.js";
+import { networkRuntime } from "../../time/runtime.js";
 import { checkNamespace } from "../namespace.js";
 import type { TlsFiles } from "../store-url.js";
 import { Http2Client } from "./client.js";
@@ -63,10 +63,10 @@ export function etcdStore(options: EtcdStoreOptions): Store {
   }
   checkUser(user);
   const members = endpoints.map(memberOf);
-  const port = networkPort();
-  const client = new Http2Client({ members, tls, user: user ?? null }, port);
+  const runtime = networkRuntime();
+  const client = new Http2Client({ members, tls, user: user ?? null }, runtime);
   const names = { namespace: checkNamespace(namespace), hosts: members.join(", ") };
-  return new SessionStore(new EtcdSequencer(client, names, port));
+  return new SessionStore(new EtcdSequencer(client, names, runtime));
 }
 
 function checkUser(user: EtcdStoreOptions["user"]): void {

@@ -20,7 +20,7 @@ import type {
 } from "../../families/session/sequencer.js";
 import { type Mode, NO_LIMIT } from "../../rules/fits.js";
 import type { Space } from "../../rules/name.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import type {
   Compare,
   Header,
@@ -209,8 +209,8 @@ function beginningWith(text: string): KeyRange {
  * A lease id, as hexadecimal digits. Chosen by us, not by etcd, so that a repeated request makes
  * the same lease again.
  */
-export function newLeaseId(port: Port): string {
-  return BigInt(`0x1${port.random.id().slice(0, 14)}`).toString(16);
+export function newLeaseId(runtime: Runtime): string {
+  return BigInt(`0x1${runtime.random.id().slice(0, 14)}`).toString(16);
 }
 
 /** The number of a lease, which requests to etcd contain. */

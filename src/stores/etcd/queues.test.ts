@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import type { Listing, QueueChange, QueueWatch } from "../../families/session/sequencer.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { EtcdCalls } from "./calls.js";
@@ -9,7 +9,7 @@ import type { EtcdWatches, WatchListener, WatchTarget } from "./watches.js";
 import type { RangeRequest, WatchEvent } from "./wire/messages.js";
 
 const lock = { space: "lock", name: "m" } as const;
-let port: ManualPort;
+let runtime: ManualRuntime;
 let log: string[];
 let queues: Queues;
 /** The revision that the member has that is asked. */
@@ -17,7 +17,7 @@ let memberRevision: bigint;
 let stream: WatchListener;
 
 beforeEach(() => {
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   log = [];
   const opener = {
     open({ since }: WatchTarget, listener: WatchListener) {
@@ -34,7 +34,7 @@ beforeEach(() => {
       return { header: { revision, raftTerm: 2n }, kvs: [] };
     },
   } as unknown as EtcdCalls;
-  queues = new Queues({ calls, layout: new Layout(""), watches: opener, timers: port.timers });
+  queues = new Queues({ calls, layout: new Layout(""), watches: opener, timers: runtime.timers });
 });
 
 /** Ids end with the revision that made their entries: `b5`. */
@@ -107,7 +107,7 @@ describe("a watch on the entries that leave", () => {
     deleted(8, "a3");
     expect(taken()).toEqual(["open after 5", "changed", "changed"]);
     watch(listing(7, "a3", "c7"));
-    await port.advance(0);
+    await runtime.advance(0);
     expect(taken()).toEqual(["left at 8: c7"]);
   });
 
@@ -150,7 +150,7 @@ describe("a watch that was closed a moment ago", () => {
   it("remembers deletions that it told before the listing came", async () => {
     deleted(16, "a10");
     watch(listing(14, "a10", "b14"));
-    await port.advance(0);
+    await runtime.advance(0);
     expect(taken()).toEqual(["left at 16: b14"]);
   });
 
@@ -169,9 +169,9 @@ describe("a watch that was closed a moment ago", () => {
   });
 
   it("ends after a quarter of a second", async () => {
-    await port.advance(240);
+    await runtime.advance(240);
     expect(taken()).toEqual([]);
-    await port.advance(20);
+    await runtime.advance(20);
     expect(taken()).toEqual(["close"]);
   });
 

@@ -1,7 +1,7 @@
 import type { Store } from "../../contract/store.js";
 import { InvalidOptionError } from "../../errors/index.js";
 import { SessionStore } from "../../families/session/session-store.js";
-import { networkPort } from "../../time/port.js";
+import { networkRuntime } from "../../time/runtime.js";
 import { checkNamespace } from "../namespace.js";
 import { type Address, StoreUrl } from "../store-url.js";
 import { Http2Client } from "./client.js";
@@ -23,10 +23,10 @@ export async function openEtcdStore(url: URL): Promise<Store> {
   const { username, password = "" } = parsed;
   const members = parsed.hosts.map(addressText);
   const user = username ? { name: username, password } : null;
-  const port = networkPort();
-  const client = new Http2Client({ members, tls: await parsed.tls(), user }, port);
+  const runtime = networkRuntime();
+  const client = new Http2Client({ members, tls: await parsed.tls(), user }, runtime);
   const namespace = checkNamespace(parsed.text("namespace"));
-  const sequencer = new EtcdSequencer(client, { namespace, hosts: members.join(", ") }, port);
+  const sequencer = new EtcdSequencer(client, { namespace, hosts: members.join(", ") }, runtime);
   void sequencer.checkVersion();
   return new SessionStore(sequencer);
 }

@@ -7,7 +7,7 @@
 import { guarded } from "../../events/foreign-data.js";
 import type { Watch } from "../../families/session/sequencer.js";
 import { Backoff } from "../../time/backoff.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
 import type { EtcdClient, EtcdStream } from "./client.js";
 import {
@@ -51,7 +51,7 @@ const RETRY_MS = { firstMs: 100, longestMs: 2_000 };
 
 export class EtcdWatches {
   readonly #client: EtcdClient;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #backoff: Backoff;
   readonly #active = new Map<bigint, ActiveWatch>();
   #stream: EtcdStream<WatchRequest> | null = null;
@@ -63,10 +63,10 @@ export class EtcdWatches {
   #isFailing = false;
   #isClosed = false;
 
-  constructor(client: EtcdClient, port: Port) {
+  constructor(client: EtcdClient, runtime: Runtime) {
     this.#client = client;
-    this.#port = port;
-    this.#backoff = new Backoff(port.random, RETRY_MS);
+    this.#runtime = runtime;
+    this.#backoff = new Backoff(runtime.random, RETRY_MS);
   }
 
   open({ since, isReplayed, ...range }: WatchTarget, listener: WatchListener): Watch {
@@ -121,7 +121,7 @@ export class EtcdWatches {
       () => {},
     );
     try {
-      const stream = await within(this.#port.timers, OPEN_MS, opening);
+      const stream = await within(this.#runtime.timers, OPEN_MS, opening);
       this.#isOpening = false;
       if (this.#streamNumber === number) return this.#use(stream);
       stream.close();
@@ -172,7 +172,7 @@ export class EtcdWatches {
     this.#active.clear();
     this.#queued = [];
     if (this.#isClosed) return;
-    this.#port.timers.after(pauseMs, () => {
+    this.#runtime.timers.after(pauseMs, () => {
       for (const { listener } of broken) listener.onBroken();
     });
   }

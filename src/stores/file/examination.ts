@@ -101,7 +101,7 @@ export async function examineFile(
   lockFile: LockFile,
   { ttlMs, signal }: ExamineRequest,
 ): Promise<Examination> {
-  const facts = await readFacts(fileProbes(lockFile), { port: machinePort, signal });
+  const facts = await readFacts(fileProbes(lockFile), { runtime: machinePort, signal });
   return {
     store: "file",
     findings: findingsOf(fileChecks, facts, ttlMs),

@@ -5,7 +5,7 @@ import { isForeign, reportForeign } from "../../events/foreign-data.js";
 import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Instant, Push, Reply, View } from "../../rules/ledger-command.js";
 import { pause } from "../../time/pause.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { FileLedger } from "./file-ledger.js";
 import { LockFile } from "./lock-file.js";
 import { machinePort } from "./machine-port.js";
@@ -47,7 +47,7 @@ interface Outcome<T> {
 export class FileArbiter implements Arbiter {
   readonly name = "file";
   readonly traits: Traits = TRAITS;
-  readonly port: Port = machinePort;
+  readonly runtime: Runtime = machinePort;
   readonly isLocal = false;
   readonly believesPushes = true;
   readonly namespace: string;
@@ -100,7 +100,7 @@ export class FileArbiter implements Arbiter {
     this.#onReset = onReset;
     const file = this.#file();
     file.post.listen(client, onPush);
-    this.port.timers.after(LISTEN_MS, () => {
+    this.runtime.timers.after(LISTEN_MS, () => {
       this.#isSocketDue = true;
       if (file.isOpen) this.#openSocket();
     });
@@ -212,7 +212,7 @@ export class FileArbiter implements Arbiter {
    */
   #pauseAfterHandoff(key: string): void {
     if (this.#handoffPause) return;
-    const ended = pause(this.port.timers, HANDOFF_PAUSE_MS, true);
+    const ended = pause(this.runtime.timers, HANDOFF_PAUSE_MS, true);
     this.#handoffPause = { key, ended };
     // Before any request that waits for the same promise: none may pass those that wait already.
     void ended.then(() => {
@@ -289,8 +289,8 @@ export class FileArbiter implements Arbiter {
   #sweepLater(nowMs: number): void {
     const isFirst = Number.isNaN(this.#sweepMs);
     this.#sweepMs = nowMs + SWEEP_MS;
-    if (isFirst && this.port.random.fraction() * SWEEPERS >= 1) return;
-    this.port.timers.after(0, async () => {
+    if (isFirst && this.runtime.random.fraction() * SWEEPERS >= 1) return;
+    this.runtime.timers.after(0, async () => {
       if (this.#isClosed) return;
       try {
         const { keys, views } = await this.#page(this.#sweepKey);
@@ -303,7 +303,7 @@ export class FileArbiter implements Arbiter {
   }
 
   #nowUs(): number {
-    return Math.floor(this.port.clock.nowMs() * 1000);
+    return Math.floor(this.runtime.clock.nowMs() * 1000);
   }
 }
 

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { UnsupportedError } from "../../errors/index.js";
 import { machineClock } from "../../time/clock.js";
-import { localPort, type Port } from "../../time/port.js";
 import { idsOf, TEXT_BYTES } from "../../time/random.js";
+import { localRuntime, type Runtime } from "../../time/runtime.js";
 
 /** Readings of one moment differ by less; a machine takes longer to start its first program. */
 const SAME_MS = 100;
@@ -39,11 +39,11 @@ function drawText(): string {
   return random.toString("hex");
 }
 
-const id = process.platform === "win32" ? localPort.random.id : idsOf(drawText);
+const id = process.platform === "win32" ? localRuntime.random.id : idsOf(drawText);
 
 /** All processes keep leases by one clock; it stands still while the machine sleeps, as they do. */
-export const machinePort: Port = {
-  ...localPort,
-  random: { ...localPort.random, id },
+export const machinePort: Runtime = {
+  ...localRuntime,
+  random: { ...localRuntime.random, id },
   clock: machineClock,
 };

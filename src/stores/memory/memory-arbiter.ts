@@ -2,7 +2,7 @@ import type { Examination, ExamineRequest } from "../../contract/examination.js"
 import type { Traits } from "../../contract/store.js";
 import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Push, View } from "../../rules/ledger-command.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import type { MemorySpace } from "./memory-space.js";
 
 const TRAITS: Traits = {
@@ -28,8 +28,8 @@ export class MemoryArbiter implements Arbiter {
     this.#space = space;
   }
 
-  get port(): Port {
-    return this.#space.port;
+  get runtime(): Runtime {
+    return this.#space.runtime;
   }
 
   shardOf(): string {

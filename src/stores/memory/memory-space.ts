@@ -2,7 +2,7 @@ import type { Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Instant, Push, Reply, View } from "../../rules/ledger-command.js";
 import { Upkeep } from "../../rules/upkeep.js";
 import type { Clock } from "../../time/clock.js";
-import { localPort, type Port } from "../../time/port.js";
+import { localRuntime, type Runtime } from "../../time/runtime.js";
 import { MemoryLedger } from "./memory-ledger.js";
 
 /** One instant; only a grant asks for the wall clock. */
@@ -26,11 +26,11 @@ export class MemorySpace {
   readonly #ledger: MemoryLedger = new MemoryLedger((push) => this.#emit(push));
   readonly #upkeep = new Upkeep();
   /** The clock its leases run by. */
-  readonly port: Port;
+  readonly runtime: Runtime;
   #pushes: Push[] = [];
 
-  constructor(port: Port = localPort) {
-    this.port = port;
+  constructor(runtime: Runtime = localRuntime) {
+    this.runtime = runtime;
   }
 
   /** How many names are in use. */
@@ -57,7 +57,7 @@ export class MemorySpace {
     for (let index = 0; index < commands.length; index += 1) {
       replies[index] = this.#ledger.execute(commands[index] as Command, at, this.#upkeep);
     }
-    if (this.#pushes.length > 0) this.port.timers.soon(() => this.#deliver());
+    if (this.#pushes.length > 0) this.runtime.timers.soon(() => this.#deliver());
     return { nowUs: at.us, node: "", replies };
   }
 
@@ -67,7 +67,7 @@ export class MemorySpace {
   }
 
   #now(): Instant {
-    return new Moment(this.port.clock);
+    return new Moment(this.runtime.clock);
   }
 
   #emit(push: Push): boolean {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
-import { settled } from "../../../test/fixtures/manual-port.js";
+import { settled } from "../../../test/fixtures/manual-runtime.js";
 import type { Grant, Store } from "../../contract/store.js";
 import { WaitTime } from "../../lease/wait-time.js";
 import { MemorySpace, memoryStore, openMemoryStore } from "./index.js";
@@ -12,7 +12,7 @@ async function take(store: Store, owner: string, ttlMs = 30_000): Promise<Grant>
 }
 
 const forever = (store: Store): WaitTime =>
-  new WaitTime(store.port, Number.POSITIVE_INFINITY, undefined);
+  new WaitTime(store.runtime, Number.POSITIVE_INFINITY, undefined);
 
 describe("stores of one space", () => {
   it("exclude each other, and hand over", async () => {
@@ -25,7 +25,7 @@ describe("stores of one space", () => {
     const second = (await waiting) as Grant;
     expect(second.token).toBeGreaterThan(first.token);
     await settled();
-    expect(second.deadlineMs).toBeGreaterThan(two.port.clock.nowMs() + 25_000);
+    expect(second.deadlineMs).toBeGreaterThan(two.runtime.clock.nowMs() + 25_000);
     await two.release(second, 1_000);
     expect(space.size).toBe(0);
   });
@@ -47,12 +47,12 @@ describe("stores of one space", () => {
   it("serve the next when a lease expires by the clock", async () => {
     const space = new MemorySpace();
     const [one, two] = [memoryStore({ space }), memoryStore({ space })];
-    const startMs = two.port.clock.nowMs();
+    const startMs = two.runtime.clock.nowMs();
     const lapsing = await take(one, "a", 40);
     const next = (await two.acquire(claimOf("b"), forever(two))) as Grant;
     expect(next.token).toBeGreaterThan(lapsing.token);
-    expect(two.port.clock.nowMs() - startMs).toBeGreaterThanOrEqual(40);
-    expect(lapsing.deadlineMs).toBeLessThan(two.port.clock.nowMs());
+    expect(two.runtime.clock.nowMs() - startMs).toBeGreaterThanOrEqual(40);
+    expect(lapsing.deadlineMs).toBeLessThan(two.runtime.clock.nowMs());
   });
 });
 

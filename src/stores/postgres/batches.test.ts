@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { isForeign } from "../../events/foreign-data.js";
 import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Command } from "../../rules/ledger-command.js";
@@ -35,7 +35,7 @@ class Connection implements OwnConnection {
 
 const connections: Connection[] = [];
 let refusals: Error[] = [];
-let port: ManualPort;
+let runtime: ManualRuntime;
 let link: Link;
 let batches: Batches;
 let setUps = 0;
@@ -44,7 +44,7 @@ beforeEach(() => {
   connections.length = 0;
   refusals = [];
   setUps = 0;
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   const driver: Driver = {
     servers: ["h:1"],
     open() {
@@ -55,8 +55,8 @@ beforeEach(() => {
       return { opened, abandon: () => connection.close() };
     },
   };
-  link = new Link(driver, port, async () => {});
-  batches = new Batches(link, port, {
+  link = new Link(driver, runtime, async () => {});
+  batches = new Batches(link, runtime, {
     statement: (commands) => ({ text: commands.map(({ key }) => key).join(" ") }),
     read: (commands, text) => ({
       nowUs: Number(text),
@@ -93,7 +93,7 @@ describe("batches", () => {
       batches.run([command("d")]),
     ];
     expect(connections[0]?.sent.map(({ statement }) => statement.text)).toEqual(["a"]);
-    await port.advance(100);
+    await runtime.advance(100);
     last().answer("1");
     expect((await first).replies).toHaveLength(1);
     expect(last().statement.text).toBe("b c d");
@@ -107,10 +107,10 @@ describe("batches", () => {
   it("end a connection that does not answer, and go on with another one", async () => {
     const first = batches.run([command("a")]);
     await settled();
-    await port.advance(CALL_TIMEOUT_MS - 1_000);
+    await runtime.advance(CALL_TIMEOUT_MS - 1_000);
     const second = batches.run([command("b")]);
     const unknown = expect(first).rejects.toMatchObject({ outcome: "unknown", retryable: true });
-    await port.advance(2_000);
+    await runtime.advance(2_000);
     await unknown;
     expect(connections.map(({ isOpen }) => isOpen)).toEqual([false, true]);
     expect(last().statement.text).toBe("b");
@@ -122,9 +122,9 @@ describe("batches", () => {
     const first = batches.run([command("a")]);
     await settled();
     const second = expect(batches.run([command("b")])).rejects.toThrow("not sent in time");
-    await Promise.all([expect(first).rejects.toThrow(), port.advance(CALL_TIMEOUT_MS + 100)]);
+    await Promise.all([expect(first).rejects.toThrow(), runtime.advance(CALL_TIMEOUT_MS + 100)]);
     const third = batches.run([command("c")]);
-    await port.advance(100);
+    await runtime.advance(100);
     await second;
     expect(last().statement.text).toBe("c");
     last().answer("1");
@@ -137,7 +137,7 @@ describe("batches", () => {
     const second = batches.run([command("b")]);
     connections[0]?.end(new Error("reset"));
     await expect(first).rejects.toMatchObject({ outcome: "unknown" });
-    await port.advance(100);
+    await runtime.advance(100);
     last().answer("1");
     expect((await second).nowUs).toBe(1);
   });
@@ -191,7 +191,7 @@ describe("batches", () => {
     await expect(batches.run([command("a")])).rejects.toMatchObject({ outcome: "not_applied" });
     expect(link.trouble?.message).toContain("refused");
     const next = batches.run([command("b")]);
-    await port.advance(100);
+    await runtime.advance(100);
     expect(link.trouble).toBeNull();
     last().answer("1");
     await next;
@@ -203,18 +203,18 @@ describe("batches", () => {
     link.close();
     await expect(run).rejects.toMatchObject({ outcome: "unknown" });
     await expect(batches.run([command("b")])).rejects.toThrow("closed");
-    expect(port.keepsAlive).toBe(false);
+    expect(runtime.keepsAlive).toBe(false);
   });
 });
 
 describe("a silent connection", () => {
   it("is asked from time to time, and replaced where it does not answer", async () => {
     await link.ready();
-    await port.advance(11_000);
+    await runtime.advance(11_000);
     last().answer("1");
-    await port.advance(20_000);
+    await runtime.advance(20_000);
     expect(connections).toHaveLength(1);
-    await port.advance(CALL_TIMEOUT_MS + 100);
+    await runtime.advance(CALL_TIMEOUT_MS + 100);
     expect(connections).toHaveLength(2);
     link.close();
   });

@@ -1,7 +1,7 @@
 import type { Execution } from "../../families/ledger/arbiter.js";
 import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Command } from "../../rules/ledger-command.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { damagedRow } from "./codec.js";
 import type { Statement } from "./driver.js";
 import { isCollision, isDamage, isNotSetUp, postgresError } from "./failure.js";
@@ -66,9 +66,9 @@ class Batch implements Job {
   }
 
   statement(): Statement | null {
-    const { rules, port } = this.#batches;
+    const { rules, runtime } = this.#batches;
     this.#batches.leave(this);
-    const nowMs = port.clock.nowMs();
+    const nowMs = runtime.clock.nowMs();
     if (this.#parts.some(({ dueMs }) => dueMs <= nowMs)) this.#drop(nowMs);
     if (this.#parts.length === 0) return null;
     this.#isSent = true;
@@ -138,20 +138,20 @@ class Batch implements Job {
  */
 export class Batches {
   readonly link: Link;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly rules: BatchRules;
   /** The batch that is not sent yet. */
   #waiting: Batch | null = null;
 
-  constructor(link: Link, port: Port, rules: BatchRules) {
+  constructor(link: Link, runtime: Runtime, rules: BatchRules) {
     this.link = link;
-    this.port = port;
+    this.runtime = runtime;
     this.rules = rules;
   }
 
   run(commands: readonly Command[]): Promise<Execution> {
     return new Promise((resolve, reject) => {
-      const dueMs = this.port.clock.nowMs() + CALL_TIMEOUT_MS;
+      const dueMs = this.runtime.clock.nowMs() + CALL_TIMEOUT_MS;
       const part = { commands, dueMs, resolve, reject };
       if (this.#waiting?.add(part)) return;
       const batch = new Batch(this);

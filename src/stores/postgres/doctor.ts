@@ -14,7 +14,7 @@ import { whole } from "../../events/foreign-data.js";
 import { grantsInMs } from "../../families/ledger/views.js";
 import { renewAfterMs } from "../../rules/renewal-pace.js";
 import { pause } from "../../time/pause.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { type ClockReading, judgeDrift, judgeSkew, readClock } from "../doctor/clock-reading.js";
 import { findingsOf, known, type Probes, readFacts } from "../doctor/read-facts.js";
 import { judgeRoundTrip, measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
@@ -95,7 +95,7 @@ interface Snapshot {
 
 /** The parts of the store that the probes use. */
 interface PostgresTools {
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly hasSynchronousStandby: boolean;
   ask(statement: Statement): Promise<string | null>;
   /** One more connection to the same server. */
@@ -175,14 +175,14 @@ const NOW = "select floor(extract(epoch from clock_timestamp()) * 1000000)::bigi
 const LOOK = { type: "touch", key: "", client: "" } as const;
 
 function postgresProbes(tools: PostgresTools): Probes<PostgresFacts> {
-  const { port, hasSynchronousStandby, ask, openAnother } = tools;
+  const { runtime, hasSynchronousStandby, ask, openAnother } = tools;
   const read = async <T>(text: string): Promise<T> =>
     JSON.parse((await ask({ text: `${OWN_PATH} ${text}` })) ?? "null");
   return {
     settings: () => read(SETTINGS),
     schema: () => read(SCHEMA),
     owner: () => read(OWNER),
-    pooler: () => readPooler(port, openAnother),
+    pooler: () => readPooler(runtime, openAnother),
     standbys: async () => {
       const found = await read<Standbys & { hidden: number }>(STANDBYS);
       if (found.hidden === 0) return found;
@@ -191,8 +191,8 @@ function postgresProbes(tools: PostgresTools): Probes<PostgresFacts> {
     snapshot: () => read(SNAPSHOT),
     connections: () => read(CONNECTIONS),
     queue: () => read(QUEUE),
-    clock: () => readClock(port, async () => whole(await ask({ text: `${OWN_PATH} ${NOW}` }))),
-    roundTrip: () => measureRoundTrip(port.clock, () => ask({ text: "select 1" })),
+    clock: () => readClock(runtime, async () => whole(await ask({ text: `${OWN_PATH} ${NOW}` }))),
+    roundTrip: () => measureRoundTrip(runtime.clock, () => ask({ text: "select 1" })),
     grantsInMs: async () => {
       const statement = executeStatement("", [LOOK], hasSynchronousStandby);
       const [reply] = decode([LOOK], await ask(statement)).replies;
@@ -204,11 +204,14 @@ function postgresProbes(tools: PostgresTools): Probes<PostgresFacts> {
 }
 
 /** A connection that listens, silent between transactions, and another one that notifies it. */
-async function readPooler(port: Port, openAnother: () => Promise<OwnConnection>): Promise<Pooler> {
+async function readPooler(
+  runtime: Runtime,
+  openAnother: () => Promise<OwnConnection>,
+): Promise<Pooler> {
   const listening = await openAnother();
   const notifying = await openAnother();
   try {
-    const channel = channelOf(port.random.id());
+    const channel = channelOf(runtime.random.id());
     const heard = new Promise<true>((resolve) => {
       listening.onNotification((to) => to === channel && resolve(true));
     });
@@ -216,7 +219,7 @@ async function readPooler(port: Port, openAnother: () => Promise<OwnConnection>)
     const pid = await listening.send({ text: `${OWN_PATH} select pg_backend_pid()` });
     await listening.send({ text: `listen "${channel}"` });
     await notifying.send({ text: `notify "${channel}"` });
-    const late = pause(port.timers, MESSAGE_MS, true).then(() => false);
+    const late = pause(runtime.timers, MESSAGE_MS, true).then(() => false);
     const hearsMessages = await Promise.race([heard, late]);
     return { isPinned: pid === `${backendPid}` || hearsMessages, hearsMessages };
   } finally {
@@ -405,7 +408,7 @@ export async function examinePostgres(
   tools: PostgresTools,
   { ttlMs, signal }: ExamineRequest,
 ): Promise<Examination> {
-  const facts = await readFacts(postgresProbes(tools), { port: tools.port, signal });
+  const facts = await readFacts(postgresProbes(tools), { runtime: tools.runtime, signal });
   return {
     store: "postgres",
     findings: findingsOf(postgresChecks, facts, ttlMs),

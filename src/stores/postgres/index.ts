@@ -17,7 +17,7 @@ import type { Store } from "../../contract/store.js";
 import { InvalidOptionError, invalidValue } from "../../errors/index.js";
 import { LedgerStore } from "../../families/ledger/ledger-store.js";
 import { knownOptions } from "../../options/known-options.js";
-import { networkPort } from "../../time/port.js";
+import { networkRuntime } from "../../time/runtime.js";
 import { checkNamespace } from "../namespace.js";
 import { type Driver, driverOf, isPostgresClient, type PostgresClients } from "./driver.js";
 import { Link } from "./link.js";
@@ -95,7 +95,7 @@ export async function applyPostgresMigration(
 ): Promise<void> {
   const { readPostgresUrl } = await import("./postgres-url.js");
   const { driver } = await readPostgresUrl(url, NUMBERS);
-  const link = new Link(driver, networkPort(), async () => {});
+  const link = new Link(driver, networkRuntime(), async () => {});
   try {
     await migrate(await link.ready(), role);
   } finally {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import type { Driver, OwnConnection } from "./driver.js";
 import { Link } from "./link.js";
 
@@ -7,12 +7,12 @@ const PING_EVERY_MS = 10_000;
 const PINGS = 500;
 
 test("pings leave nothing behind on a connection that stays open", async () => {
-  const port = new ManualPort();
+  const runtime = new ManualRuntime();
   let cancelled = 0;
   const timers = {
-    ...port.timers,
-    after: (...args: Parameters<typeof port.timers.after>) => {
-      const timer = port.timers.after(...args);
+    ...runtime.timers,
+    after: (...args: Parameters<typeof runtime.timers.after>) => {
+      const timer = runtime.timers.after(...args);
       const cancel = (): void => {
         cancelled += 1;
         timer.cancel();
@@ -36,14 +36,14 @@ test("pings leave nothing behind on a connection that stays open", async () => {
     servers: ["one"],
     open: () => ({ opened: Promise.resolve(connection), abandon() {} }),
   };
-  const link = new Link(driver, { ...port, timers }, async () => {});
+  const link = new Link(driver, { ...runtime, timers }, async () => {});
   await link.ready();
-  await port.advance(PINGS * PING_EVERY_MS);
+  await runtime.advance(PINGS * PING_EVERY_MS);
   expect(sent.length).toBeGreaterThan(PINGS / 2);
   const before = cancelled;
   link.close();
-  await port.advance(1);
+  await runtime.advance(1);
   // Each reaction that a ping left on the connection would cancel a timer of its own.
   expect(cancelled - before).toBeLessThanOrEqual(2);
-  expect(port.alarms).toBe(0);
+  expect(runtime.alarms).toBe(0);
 });

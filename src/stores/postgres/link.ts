@@ -1,7 +1,7 @@
 import { isFinal, StoreError } from "../../errors/index.js";
 import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import type { Timer } from "../../time/timers.js";
 import type { Driver } from "./driver.js";
 import { STORE } from "./failure.js";
@@ -32,7 +32,7 @@ export class Link {
   /** Why the last attempt to connect failed; null after one that succeeded. */
   trouble: StoreError | null = null;
   readonly #driver: Driver;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #onUp: (session: Session) => Promise<void>;
   readonly #pauses: Backoff;
   #session: Session | null = null;
@@ -43,11 +43,11 @@ export class Link {
   #isClosed = false;
 
   /** `onUp` is called for every new connection, and must not reject. */
-  constructor(driver: Driver, port: Port, onUp: (session: Session) => Promise<void>) {
+  constructor(driver: Driver, runtime: Runtime, onUp: (session: Session) => Promise<void>) {
     this.#driver = driver;
-    this.#port = port;
+    this.#runtime = runtime;
     this.#onUp = onUp;
-    this.#pauses = new Backoff(port.random, PAUSES);
+    this.#pauses = new Backoff(runtime.random, PAUSES);
   }
 
   /** The index of the server of the connection. */
@@ -95,7 +95,7 @@ export class Link {
         attempt.reject(error);
       }
       if (this.#isClosed) return;
-      await pause(this.#port.timers, this.#pauses.nextMs());
+      await pause(this.#runtime.timers, this.#pauses.nextMs());
       attempt = next;
     }
   }
@@ -116,7 +116,7 @@ export class Link {
     let failure: unknown;
     for (const _ of servers) {
       try {
-        const session = await Session.open(this.#driver, this.#server, this.#port);
+        const session = await Session.open(this.#driver, this.#server, this.#runtime);
         if (!session.isReadOnly) {
           this.#pauses.reset();
           return session;
@@ -133,8 +133,8 @@ export class Link {
   }
 
   #ping(session: Session): void {
-    this.#nextPing = this.#port.timers.after(PING_EVERY_MS, () => {
-      const isSilent = this.#port.clock.nowMs() - session.answeredMs >= PING_EVERY_MS;
+    this.#nextPing = this.#runtime.timers.after(PING_EVERY_MS, () => {
+      const isSilent = this.#runtime.clock.nowMs() - session.answeredMs >= PING_EVERY_MS;
       // A statement under way has a limit of its own. A failure ends the connection.
       if (isSilent && session.isIdle) session.send({ text: "select 1" }).catch(() => {});
       this.#ping(session);

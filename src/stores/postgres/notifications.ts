@@ -1,7 +1,7 @@
 import type { PollingEvent } from "../../events/events.js";
 import { events } from "../../events/publish.js";
 import { pause } from "../../time/pause.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
 import { channelOf } from "./codec.js";
 import type { OwnConnection } from "./driver.js";
@@ -32,13 +32,13 @@ export interface NotificationRules {
  * the test fails, waiters ask often instead.
  */
 export class Notifications {
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #rules: NotificationRules;
   #isPolling = false;
   #isTold = false;
 
-  constructor(port: Port, rules: NotificationRules) {
-    this.#port = port;
+  constructor(runtime: Runtime, rules: NotificationRules) {
+    this.#runtime = runtime;
     this.#rules = rules;
   }
 
@@ -78,12 +78,12 @@ export class Notifications {
   async #isLasting(session: Session): Promise<boolean> {
     const other = await this.#rules.openAnother();
     try {
-      const channel = channelOf(this.#port.random.id());
+      const channel = channelOf(this.#runtime.random.id());
       await session.send({ text: `listen "${channel}"` });
       const isHeard = await session.whileSilent(async () => {
         const heard = heardOn(session, channel, () => {});
         const sending = other.send({ text: `notify "${channel}"` });
-        await within(this.#port.timers, OWN_LIMIT_MS, sending);
+        await within(this.#runtime.timers, OWN_LIMIT_MS, sending);
         return await this.#within(LIMIT_MS, heard);
       });
       await session.send({ text: `unlisten "${channel}"` });
@@ -94,7 +94,7 @@ export class Notifications {
   }
 
   #within(limitMs: number, heard: Promise<true>): Promise<boolean> {
-    return Promise.race([heard, pause(this.#port.timers, limitMs).then(() => false)]);
+    return Promise.race([heard, pause(this.#runtime.timers, limitMs).then(() => false)]);
   }
 
   #setPolling(isPolling: boolean): void {

@@ -5,7 +5,7 @@ import { foreignData, guarded, reportForeign } from "../../events/foreign-data.j
 import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Command, Push, View } from "../../rules/ledger-command.js";
-import { networkPort, type Port } from "../../time/port.js";
+import { networkRuntime, type Runtime } from "../../time/runtime.js";
 import { TimeLimitError, within } from "../../time/timers.js";
 import { Batches } from "./batches.js";
 import { channelOf, decode, decodePage, decodePush, executeStatement, rowOf } from "./codec.js";
@@ -48,7 +48,7 @@ export class PostgresArbiter implements Arbiter {
   readonly traits: Traits = TRAITS;
   readonly isLocal = false;
   readonly believesPushes: boolean;
-  readonly port: Port = networkPort();
+  readonly runtime: Runtime = networkRuntime();
   readonly #hasSynchronousStandby: boolean;
   readonly #driver: Driver;
   readonly #link: Link;
@@ -57,15 +57,15 @@ export class PostgresArbiter implements Arbiter {
   #notifications: Notifications | null = null;
 
   constructor(driver: Driver, { namespace, hasSynchronousStandby }: PostgresArbiterOptions) {
-    const { port } = this;
+    const { runtime } = this;
     this.namespace = namespace;
     this.#hasSynchronousStandby = hasSynchronousStandby;
     // A handoff may be visible before a standby has it: the commit of its confirm waits for both.
     this.believesPushes = !hasSynchronousStandby;
     this.#driver = driver;
-    this.#link = new Link(driver, port, async (session) => this.#notifications?.start(session));
-    this.#sweeper = new Sweeper(port, () => this.#link.session);
-    this.#batches = new Batches(this.#link, port, {
+    this.#link = new Link(driver, runtime, async (session) => this.#notifications?.start(session));
+    this.#sweeper = new Sweeper(runtime, () => this.#link.session);
+    this.#batches = new Batches(this.#link, runtime, {
       statement: (commands, isPinned) => {
         const statement = executeStatement(namespace, commands, hasSynchronousStandby);
         // A server behind a pooler may not know the names that another one was told.
@@ -82,7 +82,7 @@ export class PostgresArbiter implements Arbiter {
 
   /** Resolves when the database can be used; rejects where it cannot within some time. */
   async connected(): Promise<void> {
-    const { clock, timers } = this.port;
+    const { clock, timers } = this.runtime;
     for (const endMs = clock.nowMs() + CALL_TIMEOUT_MS; ; ) {
       try {
         await within(timers, endMs - clock.nowMs(), this.#batches.run([]));
@@ -121,7 +121,7 @@ export class PostgresArbiter implements Arbiter {
    * that it may have missed.
    */
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void {
-    const notifications = new Notifications(this.port, {
+    const notifications = new Notifications(this.runtime, {
       namespace: this.namespace,
       channel: channelOf(client),
       onMessage: guarded(this.name, "a message to this client", (payload: string) => {
@@ -148,8 +148,8 @@ export class PostgresArbiter implements Arbiter {
   }
 
   async examine(request: ExamineRequest): Promise<Examination> {
-    const { port } = this;
-    await within(port.timers, CALL_TIMEOUT_MS, this.#link.ready()).catch((cause: unknown) => {
+    const { runtime } = this;
+    await within(runtime.timers, CALL_TIMEOUT_MS, this.#link.ready()).catch((cause: unknown) => {
       throw postgresError(cause, "connecting");
     });
     // Only a doctor needs this.
@@ -157,7 +157,7 @@ export class PostgresArbiter implements Arbiter {
     const ask = (statement: Statement): Promise<string | null> => this.#ask(statement);
     const openAnother = (): Promise<OwnConnection> => this.#openAnother();
     const hasSynchronousStandby = this.#hasSynchronousStandby;
-    return examinePostgres({ port, hasSynchronousStandby, ask, openAnother }, request);
+    return examinePostgres({ runtime, hasSynchronousStandby, ask, openAnother }, request);
   }
 
   async close(): Promise<void> {
@@ -180,7 +180,7 @@ export class PostgresArbiter implements Arbiter {
     const session = await this.#link.ready();
     try {
       // The channel, which limits all other calls, does not send this.
-      return await within(this.port.timers, CALL_TIMEOUT_MS, session.send(statement));
+      return await within(this.runtime.timers, CALL_TIMEOUT_MS, session.send(statement));
     } catch (cause) {
       throw postgresError(cause, "running");
     }
@@ -189,7 +189,7 @@ export class PostgresArbiter implements Arbiter {
   async #openAnother(): Promise<OwnConnection> {
     const { opened, abandon } = this.#driver.open(this.#link.server);
     try {
-      return await within(this.port.timers, CALL_TIMEOUT_MS, opened);
+      return await within(this.runtime.timers, CALL_TIMEOUT_MS, opened);
     } catch (error) {
       abandon();
       throw error;

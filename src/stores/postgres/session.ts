@@ -1,6 +1,6 @@
 import { StoreError } from "../../errors/index.js";
 import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { TimeLimitError, type Timer, within } from "../../time/timers.js";
 import type { Driver, OpeningConnection, OwnConnection, Statement } from "./driver.js";
 import { postgresError, STORE } from "./failure.js";
@@ -75,7 +75,7 @@ export class Session {
   answeredMs: number;
   onNotification: (channel: string, payload: string) => void = () => {};
   readonly #connection: OwnConnection;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #jobs: (Job | Turn)[] = [];
   #current: Job | Turn | null = null;
   #isDoubtful = false;
@@ -83,10 +83,10 @@ export class Session {
   #isClosed = false;
   #onClosed = (): void => {};
 
-  private constructor(connection: OwnConnection, port: Port) {
+  private constructor(connection: OwnConnection, runtime: Runtime) {
     this.#connection = connection;
-    this.#port = port;
-    this.answeredMs = port.clock.nowMs();
+    this.#runtime = runtime;
+    this.answeredMs = runtime.clock.nowMs();
     this.closed = new Promise((resolve) => {
       this.#onClosed = resolve;
     });
@@ -97,13 +97,13 @@ export class Session {
     });
   }
 
-  static async open(driver: Driver, server: number, port: Port): Promise<Session> {
+  static async open(driver: Driver, server: number, runtime: Runtime): Promise<Session> {
     let opening: OpeningConnection | undefined;
     try {
       opening = driver.open(server);
       opening.opened.catch(() => {});
-      const connection = await within(port.timers, OPEN_LIMIT_MS, opening.opened);
-      const session = new Session(connection, port);
+      const connection = await within(runtime.timers, OPEN_LIMIT_MS, opening.opened);
+      const session = new Session(connection, runtime);
       await session.#greet();
       return session;
     } catch (cause) {
@@ -198,7 +198,7 @@ export class Session {
   #send(job: Job, statement: Statement): void {
     this.#current = job;
     this.#isDoubtful = false;
-    this.#limit = this.#port.timers.after(CALL_TIMEOUT_MS, () => this.#giveUp());
+    this.#limit = this.#runtime.timers.after(CALL_TIMEOUT_MS, () => this.#giveUp());
     this.#connection.send(statement).then(
       (text) => this.#end(job, () => this.#answer(job, text)),
       (error) => this.#end(job, () => job.onFailure(error)),
@@ -206,7 +206,7 @@ export class Session {
   }
 
   #answer(job: Job, text: string | null): void {
-    this.answeredMs = this.#port.clock.nowMs();
+    this.answeredMs = this.#runtime.clock.nowMs();
     if (!this.#isDoubtful) return job.onAnswer(text);
     job.onFailure(new NotReplicatedError("The server gave up waiting for its standbys"));
   }

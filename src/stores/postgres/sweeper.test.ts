@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { Sweeper } from "./sweeper.js";
 
 const MINUTE_MS = 60_000;
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 /** The statements that were sent. */
 let sent: string[];
 /** Whether each slice leaves more to do; afterwards none does. */
@@ -15,7 +15,7 @@ let chance: number;
 let sweeper: Sweeper;
 
 beforeEach(() => {
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   [sent, answers, isIdle, isConnected, chance] = [[], [], true, true, 0.5];
   const session = {
     get isIdle() {
@@ -28,68 +28,68 @@ beforeEach(() => {
       return answer;
     },
   };
-  const random = { ...port.random, fraction: () => chance };
-  sweeper = new Sweeper({ ...port, random }, () => (isConnected ? session : null));
+  const random = { ...runtime.random, fraction: () => chance };
+  sweeper = new Sweeper({ ...runtime, random }, () => (isConnected ? session : null));
 });
 
 describe("Sweeper", () => {
   it("does nothing while the client does nothing", async () => {
-    await port.advance(10 * MINUTE_MS);
+    await runtime.advance(10 * MINUTE_MS);
     expect(sent).toEqual([]);
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
   });
 
   it("asks within two minutes after work, without keeping the process alive", async () => {
     sweeper.onWork();
     sweeper.onWork();
-    expect(port.keepsAlive).toBe(false);
-    await port.advance(2 * MINUTE_MS);
+    expect(runtime.keepsAlive).toBe(false);
+    await runtime.advance(2 * MINUTE_MS);
     expect(sent).toEqual(["select holdfast.sweep_2(200)"]);
-    await port.advance(10 * MINUTE_MS);
+    await runtime.advance(10 * MINUTE_MS);
     expect(sent.length).toBe(1);
   });
 
   it("goes on for as long as there is more", async () => {
     answers = ["t", "t", "t", "f"];
     sweeper.onWork();
-    await port.advance(2 * MINUTE_MS);
+    await runtime.advance(2 * MINUTE_MS);
     expect(sent.length).toBe(4);
     sweeper.onWork();
-    await port.advance(2 * MINUTE_MS);
+    await runtime.advance(2 * MINUTE_MS);
     expect(sent.length).toBe(5);
   });
 
   it("waits until the connection has nothing else to do", async () => {
     isIdle = false;
     sweeper.onWork();
-    await port.advance(5 * MINUTE_MS);
+    await runtime.advance(5 * MINUTE_MS);
     expect(sent).toEqual([]);
     isIdle = true;
-    await port.advance(100);
+    await runtime.advance(100);
     expect(sent.length).toBe(1);
   });
 
   it("bears a slice that fails, and a connection that is gone", async () => {
     answers = [new Error("permission denied")];
     sweeper.onWork();
-    await port.advance(2 * MINUTE_MS);
+    await runtime.advance(2 * MINUTE_MS);
     expect(sent.length).toBe(1);
     isConnected = false;
     sweeper.onWork();
-    await port.advance(2 * MINUTE_MS);
+    await runtime.advance(2 * MINUTE_MS);
     expect(sent.length).toBe(1);
     isConnected = true;
     sweeper.onWork();
-    await port.advance(2 * MINUTE_MS);
+    await runtime.advance(2 * MINUTE_MS);
     expect(sent.length).toBe(2);
   });
 
   it("stops with close, and one client in eight does a slice then", async () => {
     sweeper.onWork();
     await sweeper.close();
-    await port.advance(5 * MINUTE_MS);
+    await runtime.advance(5 * MINUTE_MS);
     sweeper.onWork();
-    await port.advance(5 * MINUTE_MS);
+    await runtime.advance(5 * MINUTE_MS);
     expect(sent).toEqual([]);
     chance = 0.1;
     await sweeper.close();

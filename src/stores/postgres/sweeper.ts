@@ -1,4 +1,4 @@
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { type Timer, within } from "../../time/timers.js";
 import type { Session } from "./session.js";
 
@@ -23,15 +23,15 @@ type SweptSession = Pick<Session, "isIdle" | "send">;
  * when the connection has nothing else to do: a command waits for one slice at most.
  */
 export class Sweeper {
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #session: () => SweptSession | null;
   #timer: Timer | null = null;
   #isUsed = false;
   #isClosed = false;
 
   /** `session`: the connection in use; null while there is none. */
-  constructor(port: Port, session: () => SweptSession | null) {
-    this.#port = port;
+  constructor(runtime: Runtime, session: () => SweptSession | null) {
+    this.#runtime = runtime;
     this.#session = session;
   }
 
@@ -40,20 +40,20 @@ export class Sweeper {
     this.#isUsed = true;
     if (this.#timer) return;
     // Spread, so that clients that were started together do not ask together.
-    this.#startIn(EVERY_MS * (1 + this.#port.random.fraction()));
+    this.#startIn(EVERY_MS * (1 + this.#runtime.random.fraction()));
   }
 
   /** Resolves soon, whether or not the server answers. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
-    const isChosen = this.#isUsed && this.#port.random.fraction() < 1 / ONE_IN;
-    if (isChosen) await within(this.#port.timers, CLOSE_LIMIT_MS, this.#slice()).catch(() => {});
+    const isChosen = this.#isUsed && this.#runtime.random.fraction() < 1 / ONE_IN;
+    if (isChosen) await within(this.#runtime.timers, CLOSE_LIMIT_MS, this.#slice()).catch(() => {});
   }
 
   #startIn(delayMs: number): void {
     if (this.#isClosed) return;
-    this.#timer = this.#port.timers.after(delayMs, () => void this.#sweep());
+    this.#timer = this.#runtime.timers.after(delayMs, () => void this.#sweep());
   }
 
   async #sweep(): Promise<void> {

@@ -1,5 +1,5 @@
 import { whole } from "../../events/foreign-data.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { type ClockReading, readClock } from "../doctor/clock-reading.js";
 import type { Probes } from "../doctor/read-facts.js";
 import type { Master } from "./driver.js";
@@ -35,7 +35,7 @@ const SETTINGS = [
 ];
 
 /** INFO is in the least rights of a store; CONFIG is not. */
-export function serverProbes(master: Master, port: Port): Probes<ServerFacts> {
+export function serverProbes(master: Master, runtime: Runtime): Probes<ServerFacts> {
   let info: Promise<Fields> | undefined;
   let config: Promise<Fields> | undefined;
   const readInfo = (): Promise<Fields> => {
@@ -53,7 +53,7 @@ export function serverProbes(master: Master, port: Port): Probes<ServerFacts> {
       const settings = await readConfig().catch((): Fields => new Map());
       return persistenceOf(await readInfo(), settings);
     },
-    clock: () => readClock(port, () => timeUs(master)),
+    clock: () => readClock(runtime, () => timeUs(master)),
   };
 }
 

@@ -1,6 +1,6 @@
 import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
 import type { Driver, OwnConnection } from "./driver.js";
 
@@ -21,17 +21,17 @@ export interface SubscriptionRules {
 /** Keeps one channel subscribed on a connection of its own, for as long as the store is open. */
 export class Subscription {
   readonly #driver: Driver;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #rules: SubscriptionRules;
   readonly #pauses: Backoff;
   #connection: OwnConnection | null = null;
   #isClosed = false;
 
-  constructor(driver: Driver, port: Port, rules: SubscriptionRules) {
+  constructor(driver: Driver, runtime: Runtime, rules: SubscriptionRules) {
     this.#driver = driver;
-    this.#port = port;
+    this.#runtime = runtime;
     this.#rules = rules;
-    this.#pauses = new Backoff(port.random, PAUSES);
+    this.#pauses = new Backoff(runtime.random, PAUSES);
   }
 
   /** Connects and subscribes in the background. */
@@ -52,7 +52,7 @@ export class Subscription {
         // Without the subscription, waiters still ask the store from time to time.
       }
       if (this.#isClosed) return;
-      await pause(this.#port.timers, this.#pauses.nextMs());
+      await pause(this.#runtime.timers, this.#pauses.nextMs());
     }
   }
 
@@ -64,7 +64,10 @@ export class Subscription {
     const closed = new Promise<void>((resolve) => connection.onClose(resolve));
     try {
       const subscribed = this.#subscribe(connection);
-      await Promise.race([within(this.#port.timers, PING_LIMIT_MS, subscribed), rejected(closed)]);
+      await Promise.race([
+        within(this.#runtime.timers, PING_LIMIT_MS, subscribed),
+        rejected(closed),
+      ]);
       this.#pauses.reset();
       this.#rules.onUp();
       void this.#watch(connection, closed);
@@ -88,9 +91,9 @@ export class Subscription {
       isOver = true;
     });
     while (!isOver && !this.#isClosed) {
-      await pause(this.#port.timers, PING_EVERY_MS);
+      await pause(this.#runtime.timers, PING_EVERY_MS);
       try {
-        await within(this.#port.timers, PING_LIMIT_MS, connection.send(["PING"]));
+        await within(this.#runtime.timers, PING_LIMIT_MS, connection.send(["PING"]));
       } catch {
         return connection.close();
       }

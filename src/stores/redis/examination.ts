@@ -181,9 +181,9 @@ export async function examineRedis(
   terms: ReplicaTerms,
   { ttlMs, signal }: ExamineRequest,
 ): Promise<Examination> {
-  const { driver, port } = tools;
+  const { driver, runtime } = tools;
   // The facts of the servers and of the store have to share the time.
-  const reading = { port, signal, endMs: endOf(port) };
+  const reading = { runtime, signal, endMs: endOf(runtime) };
   const masters = await driver.masters();
   const use = { replicas: terms.replicas, failsOver: driver.isCluster || driver.address === null };
   const servers = await Promise.all(

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import type { View } from "../../rules/ledger-command.js";
-import { networkPort } from "../../time/port.js";
+import { networkRuntime } from "../../time/runtime.js";
 import type { Driver } from "../redis-client/driver.js";
 import { Layout } from "./layout.js";
 import { Listing } from "./listing.js";
@@ -21,9 +21,9 @@ function listingOf(answers: readonly unknown[]) {
   const left = [...answers];
   const driver = { isCluster: false, send: async () => left.shift() } as unknown as Driver;
   const layout = new Layout("", false, "", 0);
-  const arbiter: Pick<Arbiter, "name" | "port" | "execute"> = {
+  const arbiter: Pick<Arbiter, "name" | "runtime" | "execute"> = {
     name: "redis",
-    port: networkPort(),
+    runtime: networkRuntime(),
     execute: (_, commands): Execution => {
       calls.push(commands.map(({ key }) => key));
       return { nowUs: NOW_US, node: "", replies: commands.map(() => HELD) };

@@ -29,13 +29,13 @@ const MAX_HASHES = 10;
 
 /** Lists the names in use, with their holders and waiters. */
 export class Listing {
-  readonly #arbiter: Pick<Arbiter, "name" | "port" | "execute">;
+  readonly #arbiter: Pick<Arbiter, "name" | "runtime" | "execute">;
   readonly #driver: Driver;
   readonly #layout: Layout;
   readonly #script: RedisScript;
 
   constructor(
-    arbiter: Pick<Arbiter, "name" | "port" | "execute">,
+    arbiter: Pick<Arbiter, "name" | "runtime" | "execute">,
     driver: Driver,
     layout: Layout,
     script: RedisScript,
@@ -100,7 +100,7 @@ export class Listing {
   }
 
   #within<T>(answer: T | Promise<T>, register?: string): Promise<T> {
-    const limited = within(this.#arbiter.port.timers, CALL_MS, Promise.resolve(answer));
+    const limited = within(this.#arbiter.runtime.timers, CALL_MS, Promise.resolve(answer));
     return limited.catch((error: unknown) => {
       throw this.#script.error(error, register);
     });

@@ -4,7 +4,7 @@ import { StoreError } from "../../errors/index.js";
 import { guarded } from "../../events/foreign-data.js";
 import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
-import { networkPort, type Port } from "../../time/port.js";
+import { networkRuntime, type Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
 import type { Driver } from "../redis-client/driver.js";
 import { Subscription } from "../redis-client/subscription.js";
@@ -44,7 +44,7 @@ export class RedisArbiter implements Arbiter {
   readonly namespace: string;
   readonly traits: Traits;
   readonly isLocal = false;
-  readonly port: Port = networkPort();
+  readonly runtime: Runtime = networkRuntime();
   readonly believesPushes: boolean;
   readonly #driver: Driver;
   readonly #options: RedisArbiterOptions;
@@ -104,7 +104,7 @@ export class RedisArbiter implements Arbiter {
    * everything that it may have missed.
    */
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void {
-    this.#subscription = new Subscription(this.#driver, this.port, {
+    this.#subscription = new Subscription(this.#driver, this.runtime, {
       channel: this.#layout.channelPrefix + client,
       onMessage: guarded(this.name, "a message to this client", (message: string) => {
         onPush(decodePush(client, message));
@@ -124,7 +124,7 @@ export class RedisArbiter implements Arbiter {
   async #afterAnswers(onReset: () => void): Promise<void> {
     // A server answers in order: the answers to earlier commands come before the answer to this.
     await Promise.allSettled([...this.#used].map((shard) => this.execute(shard, [])));
-    this.port.timers.after(0, onReset);
+    this.runtime.timers.after(0, onReset);
   }
 
   async explain(error: StoreError): Promise<StoreError> {
@@ -141,7 +141,7 @@ export class RedisArbiter implements Arbiter {
     await this.#reach(this.#layout.registerOf(shard));
     // Only a doctor needs this.
     const { examineRedis } = await import("./examination.js");
-    const [driver, layout, port] = [this.#driver, this.#layout, this.port];
+    const [driver, layout, runtime] = [this.#driver, this.#layout, this.runtime];
     const register = layout.registerOf(shard);
     // By the client of the user, also with replicas: their connection has a check of its own.
     const greet = (): Promise<unknown> =>
@@ -152,7 +152,7 @@ export class RedisArbiter implements Arbiter {
         (command, args) => driver.send(register, command, args),
         (raw) => raw,
       );
-    return examineRedis({ driver, layout, port, greet }, this.#options, request);
+    return examineRedis({ driver, layout, runtime, greet }, this.#options, request);
   }
 
   async close(): Promise<void> {
@@ -164,7 +164,7 @@ export class RedisArbiter implements Arbiter {
   /** A server that refuses the command is reached all the same. PING fails where saving does. */
   async #reach(register: string): Promise<void> {
     try {
-      await within(this.port.timers, REACH_MS, this.#driver.send(register, "time", []));
+      await within(this.runtime.timers, REACH_MS, this.#driver.send(register, "time", []));
     } catch (cause) {
       const error = this.#script.error(cause);
       if (error.retryable) throw error;
@@ -194,7 +194,7 @@ export class RedisArbiter implements Arbiter {
     let replication = this.#replications.get(shard);
     if (!replication) {
       const register = this.#layout.registerOf(shard);
-      replication = new Replication(this.#driver, this.port.timers, register, this.#options);
+      replication = new Replication(this.#driver, this.runtime.timers, register, this.#options);
       this.#replications.set(shard, replication);
     }
     return replication;

@@ -1,5 +1,5 @@
 import { pause } from "../../time/pause.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { TimeLimitError } from "../../time/timers.js";
 import type { Probes } from "../doctor/read-facts.js";
 import { measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
@@ -60,7 +60,7 @@ export interface ReplicaTerms {
 export interface RedisTools {
   readonly driver: Driver;
   readonly layout: Layout;
-  readonly port: Port;
+  readonly runtime: Runtime;
   /** Runs the script without commands. */
   greet(): Promise<unknown>;
 }
@@ -96,11 +96,11 @@ return refused`;
 
 export function masterProbes(
   master: Master,
-  { driver, port }: RedisTools,
+  { driver, runtime }: RedisTools,
   use: RedisTerms,
 ): Probes<MasterFacts> {
   return {
-    ...serverProbes(master, port),
+    ...serverProbes(master, runtime),
     use: () => use,
     cluster: async () => {
       if (!driver.isCluster) return null;
@@ -110,20 +110,20 @@ export function masterProbes(
 }
 
 export function redisProbes(
-  { driver, layout, port, greet }: RedisTools,
+  { driver, layout, runtime, greet }: RedisTools,
   { replicas, replicaTimeoutMs }: ReplicaTerms,
 ): Probes<RedisFacts> {
   const register = layout.registerOf(layout.shards[0] ?? "");
-  const channel = layout.channelPrefix + port.random.id();
+  const channel = layout.channelPrefix + runtime.random.id();
   return {
     script: () => reasonOf(greet()),
-    messages: () => reasonOf(hearOneself(driver, port, channel)),
+    messages: () => reasonOf(hearOneself(driver, runtime, channel)),
     wait: async () => {
       if (replicas === 0) return null;
       const limitMs = Math.min(replicaTimeoutMs, MAX_WAIT_MS);
       const connection = await driver.open(register);
       const key = driver.keyPrefix + register;
-      const link = new WaitLink(connection, port.timers, key, limitMs);
+      const link = new WaitLink(connection, runtime.timers, key, limitMs);
       try {
         await link.prepare();
         return { replicas, limitMs, count: await link.count(replicas) };
@@ -140,7 +140,7 @@ export function redisProbes(
       return (refused as readonly unknown[]).map(String);
     },
     sentinel: () => driver.sentinel?.() ?? null,
-    roundTrip: () => measureRoundTrip(port.clock, () => driver.send(register, "time", [])),
+    roundTrip: () => measureRoundTrip(runtime.clock, () => driver.send(register, "time", [])),
   };
 }
 
@@ -154,7 +154,7 @@ async function reasonOf(promise: Promise<unknown>): Promise<string | null> {
   }
 }
 
-async function hearOneself(driver: Driver, port: Port, channel: string): Promise<void> {
+async function hearOneself(driver: Driver, runtime: Runtime, channel: string): Promise<void> {
   const connection = await driver.open(null);
   try {
     let onHeard = (_isHeard: boolean): void => {};
@@ -163,7 +163,7 @@ async function hearOneself(driver: Driver, port: Port, channel: string): Promise
     });
     await connection.subscribe(channel, () => onHeard(true));
     await driver.send("", "publish", [channel, ""]);
-    void pause(port.timers, MESSAGE_MS, true).then(() => onHeard(false));
+    void pause(runtime.timers, MESSAGE_MS, true).then(() => onHeard(false));
     if (!(await heard)) throw new Error(`no message within ${MESSAGE_MS} ms`);
   } finally {
     connection.close();

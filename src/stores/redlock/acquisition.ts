@@ -124,29 +124,29 @@ export class Acquisition {
   }
 
   #underNewOwner(): Claim {
-    const { port, hasScripts } = this.#parts.quorum;
-    const id = port.random.id();
+    const { runtime, hasScripts } = this.#parts.quorum;
+    const id = runtime.random.id();
     return { ...this.#claim, owner: hasScripts ? id : id + BY_COMMANDS };
   }
 
   /** Null when another attempt is worth it; by then the event to wait for has come. */
   async #attempt(claim: Claim): Promise<QuorumGrant | Busy | null> {
     const { seen, quorum, membership } = this.#parts;
-    const { port } = quorum;
+    const { runtime } = quorum;
     for (let raises = 0; ; raises += 1) {
       // rule: long-leases-are-announced
       const isKnown =
         membership.isAnnounced(claim.ttlMs) ||
         (await this.#orEnd(membership.announce(claim.ttlMs)));
       if (this.#isEnded && raises === 0) return null;
-      const ballot = nextBallot(ballotClock(port), seen.of(this.#name));
+      const ballot = nextBallot(ballotClock(runtime), seen.of(this.#name));
       // rule: only-the-final-ballot-counts
       const round = this.#vote(claim, ballot);
       this.#round = round;
       const judgement = await round.judged;
       this.#round = null;
       const { answers } = round;
-      seen.note(this.#name, Math.max(ballot, highestStored(answers)), port.clock.wallUs());
+      seen.note(this.#name, Math.max(ballot, highestStored(answers)), runtime.clock.wallUs());
       if (judgement === "granted" && isKnown) return this.#accept(claim, ballot, round);
       if (judgement === "raise" && raises < MAX_RAISES && !this.#isEnded) {
         if (quorum.hasScripts) continue;
@@ -198,17 +198,17 @@ export class Acquisition {
     const { quorum } = this.#parts;
     const leastMs = quorum.limitMs(ttlMs, 0);
     if (this.#failures === 0) return leastMs;
-    const restMs = this.#patientUntilMs - quorum.port.clock.nowMs();
+    const restMs = this.#patientUntilMs - quorum.runtime.clock.nowMs();
     return Math.min(quorum.limitMs(ttlMs, this.#failures), Math.max(leastMs, restMs));
   }
 
   #accept(claim: Claim, ballot: number, { answers, sentMs }: Round): QuorumGrant | null {
-    const { port, driftFactor } = this.#parts.quorum;
+    const { runtime, driftFactor } = this.#parts.quorum;
     const { grants, membership } = this.#parts;
     membership.onMajority();
     // rule: quorum-deadline-counts-from-sending
     const deadlineMs = deadlineOf(answers, sentMs, driftFactor);
-    const isLate = port.clock.exactMs() + (claim.leastMs ?? 0) >= deadlineMs;
+    const isLate = runtime.clock.exactMs() + (claim.leastMs ?? 0) >= deadlineMs;
     // rule: quorum-late-grant-is-given-back
     if (!isLate && !this.#isEnded) {
       const grant = new QuorumGrant(claim, this.#keys, ballot, deadlineMs);
@@ -227,7 +227,7 @@ export class Acquisition {
   async #refused(answers: Answers): Promise<Busy | null> {
     this.#parts.membership.onMajority();
     this.#onHeard();
-    const busy = busyBy(answers, this.#parts.quorum.port.clock.wallUs() / 1000);
+    const busy = busyBy(answers, this.#parts.quorum.runtime.clock.wallUs() / 1000);
     if (busy.mark) return busy;
     const waiter = this.#waiter;
     if (waiter) {
@@ -243,7 +243,7 @@ export class Acquisition {
     const isSplit = !answers.some((vote) => vote?.type === "held" && isHeldBy(answers, vote));
     this.#splits += 1;
     if (!isSplit || this.#splits === MAX_SPLIT_TRIES) return busy;
-    this.#splitPauses ??= new Backoff(this.#parts.quorum.port.random, SPLIT_PAUSES);
+    this.#splitPauses ??= new Backoff(this.#parts.quorum.runtime.random, SPLIT_PAUSES);
     await this.#pause(this.#splitPauses.nextMs());
     return null;
   }
@@ -263,7 +263,7 @@ export class Acquisition {
     if (this.#isEnded) return null;
     // With `bootstrap: "now"`, the first readmission may have woken the nodes.
     const waitMs = isFirst ? 0 : wakesInMs(answers);
-    const restMs = this.#patientUntilMs - quorum.port.clock.nowMs();
+    const restMs = this.#patientUntilMs - quorum.runtime.clock.nowMs();
     // A wait that cannot end in time is refused at once, with advice.
     if (restMs <= 0 || waitMs > restMs || (waitMs > 0 && !this.#wait)) throw this.#error(answers);
     this.#failures += 1;
@@ -274,7 +274,7 @@ export class Acquisition {
   }
 
   async #silent(answers: Answers): Promise<null> {
-    const restMs = this.#patientUntilMs - this.#parts.quorum.port.clock.nowMs();
+    const restMs = this.#patientUntilMs - this.#parts.quorum.runtime.clock.nowMs();
     if (restMs <= 0 || isHopeless(answers)) throw this.#error(answers);
     this.#failures += 1;
     await this.#pause(Math.min(restMs, this.#failurePauseMs()));
@@ -293,18 +293,18 @@ export class Acquisition {
     const waiter = goesOn ? this.#waiter : null;
     waiter?.enter();
     releases.withdraw({ keys: this.#keys, owner, ballot, ttlMs, waiter });
-    seen.note(this.#name, ballot + 1, quorum.port.clock.wallUs());
+    seen.note(this.#name, ballot + 1, quorum.runtime.clock.wallUs());
   }
 
   /** A majority answered: the patience with silent nodes starts again. */
   #onHeard(): void {
     this.#failures = 0;
     this.#failurePauses = null;
-    this.#patientUntilMs = this.#parts.quorum.port.clock.nowMs() + this.#claim.storeTimeoutMs;
+    this.#patientUntilMs = this.#parts.quorum.runtime.clock.nowMs() + this.#claim.storeTimeoutMs;
   }
 
   #failurePauseMs(): number {
-    this.#failurePauses ??= new Backoff(this.#parts.quorum.port.random, FAILURE_PAUSES);
+    this.#failurePauses ??= new Backoff(this.#parts.quorum.runtime.random, FAILURE_PAUSES);
     return this.#failurePauses.nextMs();
   }
 
@@ -323,7 +323,7 @@ export class Acquisition {
       // A call that does not wait has a limit, which keeps the process alive until the call ends.
       // If its caller aborts it, it still comes here, and no one waits for the result.
       const keepAlive = this.#wait !== null;
-      const timer = this.#parts.quorum.port.timers.after(delayMs, resume, keepAlive);
+      const timer = this.#parts.quorum.runtime.timers.after(delayMs, resume, keepAlive);
       this.#onPauseEnd = () => {
         timer.cancel();
         resume();

@@ -2,7 +2,7 @@
  * Ballots: the numbers that a round of votes is for. The ballot of a grant is its first token, so
  * ballots follow the wall clock and never repeat.
  */
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 
 /**
  * The number of tokens that belong to a ballot; the ballot itself is the first of them. Every
@@ -23,7 +23,7 @@ export function spanOf(claim: { readonly span: number }): number {
 }
 
 /** The wall clock in microseconds: two clients that ask in the same millisecond seldom collide. */
-export function ballotClock({ clock }: Port): number {
+export function ballotClock({ clock }: Runtime): number {
   return clock.wallUs() + Math.floor((clock.nowMs() % 1) * 1000);
 }
 

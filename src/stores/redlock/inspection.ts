@@ -56,7 +56,7 @@ export class Inspection {
     }
     const kept = answers.flatMap((answer) => (answer?.type === "kept" ? [answer] : []));
     const holder = mostKept(kept, majorityOf(answers.length) - (answers.length - kept.length));
-    const nowMs = this.#quorum.port.clock.wallUs() / 1000;
+    const nowMs = this.#quorum.runtime.clock.wallUs() / 1000;
     const view = { space, name, holders: [], waiters: waitersIn(kept, nowMs), mark: null };
     if (!holder) return view;
     const { record, remainingMs } = holder;
@@ -66,9 +66,9 @@ export class Inspection {
 
   /** A name that was locked within a day, or has a mark, has a ballot. Shows names in use. */
   async *list(space: Space, prefix: string): AsyncIterable<LockView> {
-    const { nodes, port } = this.#quorum;
+    const { nodes, runtime } = this.#quorum;
     const found = await Promise.allSettled(
-      nodes.map((node) => within(port.timers, SCAN_MS, this.#names(node, space, prefix))),
+      nodes.map((node) => within(runtime.timers, SCAN_MS, this.#names(node, space, prefix))),
     );
     const heard = found.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
     if (heard.length < majorityOf(found.length)) {
@@ -115,7 +115,7 @@ export class Inspection {
 
   async #names(node: RedlockNode, space: Space, prefix: string): Promise<string[]> {
     const { driver } = node;
-    const { clock } = this.#quorum.port;
+    const { clock } = this.#quorum.runtime;
     // A server without any ballot runs no script, so no script refuses a server that is too old.
     // A lone server may refuse scripts, which its first answer shows.
     if (this.#quorum.isLone) await node.ask(this.#layout.keysOfNode(), ["survey"]);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
-import { networkPort } from "../../time/port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
+import { networkRuntime } from "../../time/runtime.js";
 import type { Driver } from "../redis-client/driver.js";
 import { Membership } from "./membership.js";
 import { Quorum } from "./quorum.js";
@@ -40,26 +40,26 @@ it("a node learns its floor from answers that are younger than its own", async (
   const due = ["3", "1000", `${nowUs}`, "3", SET, "1", "30000", "", "0", "0", "0"];
   const c = scripted("c", [due]);
   const nodes = [a, b, c].map(({ node }) => node);
-  await new Membership(new Quorum(nodes, LIMITS, networkPort()), KEYS, RULES).readmit();
+  await new Membership(new Quorum(nodes, LIMITS, networkRuntime()), KEYS, RULES).readmit();
   expect(c.heard).toEqual([["admit", "3", "90"]]);
   expect([...a.heard, ...b.heard]).toEqual([]);
 });
 
 it("an announcement counts for as long as nodes with fast clocks remember it", async () => {
-  const port = new ManualPort();
+  const runtime = new ManualRuntime();
   const nodes = ["a", "b", "c"].map((name) => scripted(name, []));
   const quorum = new Quorum(
     nodes.map(({ node }) => node),
     LIMITS,
-    port,
+    runtime,
   );
   const membership = new Membership(quorum, KEYS, RULES);
   expect(membership.isAnnounced(90_000)).toBe(false);
   expect(await membership.announce(90_000)).toBe(true);
   expect(nodes[0]?.heard).toEqual([["raise", SET, "90000", "60000"]]);
   expect(membership.isAnnounced(90_001), "that is longer").toBe(false);
-  await port.advance(44_999);
+  await runtime.advance(44_999);
   expect(membership.isAnnounced(90_000)).toBe(true);
-  await port.advance(1);
+  await runtime.advance(1);
   expect(membership.isAnnounced(90_000)).toBe(false);
 });

@@ -69,7 +69,7 @@ export class Membership {
     if (this.#quorum.isLone) return Promise.resolve();
     this.#admitting ??= this.#readmit().finally(() => {
       this.#admitting = null;
-      this.#lastMs = this.#quorum.port.clock.nowMs();
+      this.#lastMs = this.#quorum.runtime.clock.nowMs();
     });
     return this.#admitting;
   }
@@ -78,7 +78,7 @@ export class Membership {
   onAnswer(answer: Vote | NodeRenewal | Failure): void {
     if (answer.type !== "asleep" || this.#isClosed) return;
     if (answer.why !== "unmarked" && answer.why !== "unfloored") return;
-    if (this.#quorum.port.clock.nowMs() - this.#lastMs < MIN_INTERVAL_MS) return;
+    if (this.#quorum.runtime.clock.nowMs() - this.#lastMs < MIN_INTERVAL_MS) return;
     // A caller that needs the node surveys it again, and gets the error.
     this.readmit().catch(() => {});
   }
@@ -91,7 +91,7 @@ export class Membership {
   isAnnounced(ttlMs: number): boolean {
     if (this.#quorum.isLone) return this.isAllowed(ttlMs);
     const { ttlMs: mostMs, untilMs } = this.#announced;
-    return Math.ceil(ttlMs) <= mostMs && this.#quorum.port.clock.nowMs() < untilMs;
+    return Math.ceil(ttlMs) <= mostMs && this.#quorum.runtime.clock.nowMs() < untilMs;
   }
 
   /**
@@ -104,8 +104,8 @@ export class Membership {
     if (this.#quorum.isLone) return this.isAllowed(ttlMs);
     const ttl = Math.ceil(ttlMs);
     const { announceMs } = this.#rules;
-    const { set, port } = this.#quorum;
-    const sentMs = port.clock.nowMs();
+    const { set, runtime } = this.#quorum;
+    const sentMs = runtime.clock.nowMs();
     const poll = this.#ask<Announcement, boolean>(["raise", set, `${ttl}`, `${announceMs}`], {
       decode: (raw) => ({ type: whole(raw) === 1 ? "known" : "refused" }),
       judge: (answers) => {
@@ -128,8 +128,8 @@ export class Membership {
   async #readmit(): Promise<void> {
     const surveys = await this.survey();
     this.#demandDistinct(surveys);
-    const { port, set } = this.#quorum;
-    const restMs = Math.max(0, Math.ceil(this.#overMs - port.clock.nowMs()));
+    const { runtime, set } = this.#quorum;
+    const restMs = Math.max(0, Math.ceil(this.#overMs - runtime.clock.nowMs()));
     const rules = { ...this.#rules, set, bootstrap: this.#bootstrap, restMs };
     const isAnyDue = admit(surveys, surveys, rules).some((instruction) => instruction !== null);
     if (!isAnyDue) return;

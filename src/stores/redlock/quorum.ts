@@ -1,4 +1,4 @@
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import type { Timer } from "../../time/timers.js";
 import { slotOf } from "../redis-client/cluster-slot.js";
 import { sha1 } from "../redis-client/sha1.js";
@@ -14,7 +14,7 @@ const RESERVE_TIMEOUTS = 4;
 /** The nodes that decide together, and how long each of them may take to answer. */
 export class Quorum {
   readonly nodes: readonly RedlockNode[];
-  readonly port: Port;
+  readonly runtime: Runtime;
   /** The names of all nodes: clients that name other nodes must not share a node with this one. */
   readonly set: string;
   /** Stands for `set` where it is only compared. A lone server gets its start delay instead. */
@@ -30,11 +30,11 @@ export class Quorum {
   constructor(
     nodes: readonly RedlockNode[],
     { nodeTimeoutMs, driftFactor }: Pick<Quorum, "nodeTimeoutMs" | "driftFactor">,
-    port: Port,
+    runtime: Runtime,
     startDelayMs = 0,
   ) {
     this.nodes = nodes;
-    this.port = port;
+    this.runtime = runtime;
     this.driftFactor = driftFactor;
     this.set = nodes
       .map(({ name }) => name)
@@ -71,7 +71,7 @@ export class Quorum {
 
   /** Sends one question to all nodes, or to those that the question names. */
   ask<Answer, Judgement>(question: Question<Answer, Judgement>): Poll<Answer, Judgement> {
-    const poll = new Poll(this.port, question, question.nodes ?? this.nodes);
+    const poll = new Poll(this.runtime, question, question.nodes ?? this.nodes);
     poll.send();
     return poll;
   }
@@ -115,7 +115,7 @@ export class Poll<Answer, Judgement> implements Recipient {
   readonly answers: (Answer | Failure | undefined)[];
   /** Null when it was cut short. */
   readonly judged: Promise<Judgement | null>;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #question: Question<Answer, Judgement>;
   readonly #nodes: readonly RedlockNode[];
   #sentMs = 0;
@@ -123,8 +123,12 @@ export class Poll<Answer, Judgement> implements Recipient {
   #isOver = false;
   #resolve: (judgement: Judgement | null) => void = () => {};
 
-  constructor(port: Port, question: Question<Answer, Judgement>, nodes: readonly RedlockNode[]) {
-    this.#port = port;
+  constructor(
+    runtime: Runtime,
+    question: Question<Answer, Judgement>,
+    nodes: readonly RedlockNode[],
+  ) {
+    this.#runtime = runtime;
     this.#question = question;
     this.#nodes = nodes;
     this.answers = new Array(nodes.length).fill(undefined);
@@ -142,7 +146,7 @@ export class Poll<Answer, Judgement> implements Recipient {
     const { keys, args, limitMs } = this.#question;
     // All nodes have the same scripts.
     const call = nodeCall(this.#nodes[0]?.scripts ?? NODE_SCRIPTS.node, keys, args);
-    this.#sentMs = this.#port.clock.nowMs();
+    this.#sentMs = this.#runtime.clock.nowMs();
     for (const [at, node] of this.#nodes.entries()) node.send(call, at, this);
     if (!this.#isOver) this.#await(this.#sentMs, limitMs);
   }
@@ -174,7 +178,7 @@ export class Poll<Answer, Judgement> implements Recipient {
    * time: they are read before a node counts as silent.
    */
   #await(startMs: number, limitMs: number, extensions = 0): void {
-    const { clock, timers } = this.#port;
+    const { clock, timers } = this.#runtime;
     const onDue = (): void => {
       const nowMs = clock.nowMs();
       const isLate = nowMs - startMs > limitMs * LATE_PART;

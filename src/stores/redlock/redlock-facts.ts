@@ -1,5 +1,5 @@
 import type { Facts } from "../../contract/checks.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { known, type Reading, readFacts } from "../doctor/read-facts.js";
 import { measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
 import { type Fields, type ServerFacts, serverProbes } from "../redis-client/server-facts.js";
@@ -39,7 +39,7 @@ export interface RedlockTerms {
 /** The parts of the store that an examination uses. */
 export interface RedlockTools {
   readonly nodes: readonly RedlockNode[];
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly terms: RedlockTerms;
   /** Asks every node about itself; null for a node that did not answer. */
   survey(): Promise<readonly (Survey | null)[]>;
@@ -52,11 +52,11 @@ interface ReadNode {
 
 /** Reads all nodes at a time: a node that does not answer delays no other one. */
 export async function readNodes(
-  { nodes, port, survey }: RedlockTools,
+  { nodes, runtime, survey }: RedlockTools,
   signal: AbortSignal,
 ): Promise<{ readonly states: NodeState[]; readonly read: ReadNode[] }> {
   const surveys = await survey();
-  const read = await Promise.all(nodes.map((node) => readNode(node, { port, signal })));
+  const read = await Promise.all(nodes.map((node) => readNode(node, { runtime, signal })));
   const states = nodes.map(({ name, driver, hasScripts }, at): NodeState => {
     const facts = read[at]?.facts;
     return {
@@ -77,10 +77,10 @@ async function readNode({ name, driver }: RedlockNode, reading: Reading): Promis
   const send = (args: readonly string[]): Promise<unknown> => {
     return master ? master.send(args) : Promise.reject(new Error(`Node ${name} has no server.`));
   };
-  const { port } = reading;
+  const { runtime } = reading;
   const probes = {
-    ...serverProbes({ address: name, send }, port),
-    roundTrip: () => measureRoundTrip(port.clock, () => send(["time"])),
+    ...serverProbes({ address: name, send }, runtime),
+    roundTrip: () => measureRoundTrip(runtime.clock, () => send(["time"])),
   };
   return { server: name, facts: await readFacts(probes, reading) };
 }

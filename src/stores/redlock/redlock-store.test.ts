@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { readNodeCall } from "../../../test/fixtures/node-call.js";
 import { Holdfast } from "../../api/holdfast.js";
 import type { Claim, GoneEvent, Grant } from "../../contract/store.js";
@@ -62,7 +62,7 @@ function hasty(name: string): RedlockNode {
 }
 
 it("a revocation by the client itself ends its grant, or the votes for it", async () => {
-  const port = new ManualPort();
+  const runtime = new ManualRuntime();
   const votes: (() => void)[] = [];
   const tokens: bigint[] = [];
   const nodes = ["a", "b", "c"].map((name) => {
@@ -79,10 +79,10 @@ it("a revocation by the client itself ends its grant, or the votes for it", asyn
     };
     return new RedlockNode(name, driver as Driver);
   });
-  const store = new RedlockStore(nodes, settings, port);
+  const store = new RedlockStore(nodes, settings, runtime);
   const gone: GoneEvent[] = [];
   store.onEvent((event) => gone.push(event));
-  const asked = store.acquire(claim, new WaitTime(port, 5_000, undefined));
+  const asked = store.acquire(claim, new WaitTime(runtime, 5_000, undefined));
   await settled();
   expect(await store.revoke("lock", "m", tokens[0] as bigint, "early")).toBe(true);
   for (const vote of votes.splice(0)) vote();
@@ -99,34 +99,34 @@ it("a revocation by the client itself ends its grant, or the votes for it", asyn
 });
 
 it("a revocation that arrives before the votes are counted ends the grant", async () => {
-  const port = new ManualPort();
-  const store = new RedlockStore(["a", "b", "c"].map(hasty), settings, port);
-  const wait = new WaitTime(port, 5_000, undefined);
+  const runtime = new ManualRuntime();
+  const store = new RedlockStore(["a", "b", "c"].map(hasty), settings, runtime);
+  const wait = new WaitTime(runtime, 5_000, undefined);
   const result = await store.acquire(claim, wait);
   expect(result).toMatchObject({ type: "granted" });
   expect((result as Grant).claim.owner).not.toBe(claim.owner);
 });
 
 it("a lease that is revoked during its resume hears of the revocation", async () => {
-  const store = new RedlockStore(["a", "b", "c"].map(revoking), settings, new ManualPort());
+  const store = new RedlockStore(["a", "b", "c"].map(revoking), settings, new ManualRuntime());
   const gone = new Promise<GoneEvent>((resolve) => store.onEvent(resolve));
   const grant = await store.resume(claim, 64n);
   expect(await gone).toEqual({ type: "gone", grant, reason: "revoked", detail: "by hand" });
 });
 
 it("a try that was aborted between two rounds does not keep the process alive", async () => {
-  const port = new ManualPort();
+  const runtime = new ManualRuntime();
   const split = (name: string, vote: unknown) => answering(name, { raise: 1, vote, release: 1 });
   const held = (owner: string) => ["H", 64, 5_000, owner, `64 H ${owner} 64 1 5000 c {}`, 0];
   const nodes = [split("a", 1), split("b", held("x")), split("c", held("y"))];
-  const holdfast = new Holdfast(new RedlockStore(nodes, settings, port));
+  const holdfast = new Holdfast(new RedlockStore(nodes, settings, runtime));
   const controller = new AbortController();
   const asked = holdfast.mutex("m").tryAcquire({ ttlMs: 10_000, signal: controller.signal });
   const outcome = asked.catch((error: unknown) => error);
-  await port.advance(1);
-  expect(port.keepsAlive).toBe(true);
+  await runtime.advance(1);
+  expect(runtime.keepsAlive).toBe(true);
   controller.abort("enough");
   expect(await outcome).toBe("enough");
   await settled();
-  expect(port.keepsAlive).toBe(false);
+  expect(runtime.keepsAlive).toBe(false);
 });

@@ -17,7 +17,7 @@ import { assert } from "../../errors/assert.js";
 import { ClosedError, InvalidOptionError, type StoreError } from "../../errors/index.js";
 import { MetaText } from "../../rules/meta-text.js";
 import { keyOf, type Space } from "../../rules/name.js";
-import { networkPort, type Port } from "../../time/port.js";
+import { networkRuntime, type Runtime } from "../../time/runtime.js";
 import { Acquisition, type AcquisitionParts } from "./acquisition.js";
 import { SeenBallots } from "./ballot.js";
 import { explainVotes } from "./failure.js";
@@ -70,7 +70,7 @@ export class RedlockStore implements Store {
   readonly name = "redlock";
   readonly namespace: string;
   readonly traits: Traits;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly #layout: KeyLayout;
   readonly #quorum: Quorum;
   readonly #membership: Membership;
@@ -88,14 +88,14 @@ export class RedlockStore implements Store {
   constructor(
     nodes: readonly RedlockNode[],
     settings: RedlockSettings,
-    port: Port = networkPort(),
+    runtime: Runtime = networkRuntime(),
   ) {
     const { namespace, maxTtlMs, bootstrap, announceMs = ANNOUNCE_MS } = settings;
     this.namespace = namespace;
-    this.port = port;
+    this.runtime = runtime;
     this.#onClose = settings.onClose ?? (async () => {});
     const startDelayMs = bootstrap === "wait" ? maxTtlMs : 0;
-    const quorum = new Quorum(nodes, settings, port, startDelayMs);
+    const quorum = new Quorum(nodes, settings, runtime, startDelayMs);
     this.#quorum = quorum;
     this.traits = quorum.isLone ? LONE_TRAITS : TRAITS;
     const [{ driver }] = nodes as readonly [RedlockNode];
@@ -158,8 +158,8 @@ export class RedlockStore implements Store {
     if (grant.isReleased) return false;
     this.#grants.remove(grant);
     const name = keyOf(claim.space, claim.name);
-    this.#seen.note(name, Number(token) + 1, this.port.clock.wallUs());
-    const untilMs = this.port.clock.nowMs() + withinMs;
+    this.#seen.note(name, Number(token) + 1, this.runtime.clock.wallUs());
+    const untilMs = this.runtime.clock.nowMs() + withinMs;
     const isHeld = await this.#releases.release(grant, untilMs, keep);
     grant.isReleased = true;
     return isHeld;
@@ -210,7 +210,7 @@ export class RedlockStore implements Store {
     const { examineRedlock } = await import("./examination.js");
     const survey = () => this.#membership.survey();
     const terms = { set, nodeTimeoutMs, maxTtlMs, isLone, startDelayMs };
-    return examineRedlock({ nodes, port: this.port, terms, survey }, request);
+    return examineRedlock({ nodes, runtime: this.runtime, terms, survey }, request);
   }
 
   async close(): Promise<void> {

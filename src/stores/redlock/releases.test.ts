@@ -1,7 +1,7 @@
 /** Releases that leave a mark, where tries are lost and other clients come between them. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { CommandServer } from "../../../test/fixtures/command-server.js";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import type { Claim, Grant } from "../../contract/store.js";
 import type { Driver } from "../redis-client/driver.js";
 import { QuorumGrant } from "./grants.js";
@@ -18,7 +18,7 @@ const LOCK = "holdfast:test:o:job";
 /** Runs a command, or loses it or its answer. */
 type Fault = (args: readonly string[], run: () => unknown) => unknown;
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let server: CommandServer;
 let changes: number;
 let fault: Fault;
@@ -29,7 +29,7 @@ function lost(): never {
 }
 
 beforeEach(async () => {
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   server = new CommandServer();
   changes = 0;
   fault = (_args, run) => run();
@@ -42,7 +42,7 @@ beforeEach(async () => {
       if (command.startsWith("eval")) {
         throw new Error("NOPERM User mute has no permissions to run the 'evalsha' command");
       }
-      server.nowMs = port.clock.wallUs() / 1000;
+      server.nowMs = runtime.clock.wallUs() / 1000;
       return fault(args, () => server.run(command, args));
     },
     open: () => Promise.reject(new Error("No subscriptions here.")),
@@ -51,7 +51,7 @@ beforeEach(async () => {
   const terms = { namespace: "test", nodeTimeoutMs: 200, driftFactor: 0.01, maxTtlMs: 30_000 };
   // From here on, the node works by plain commands.
   await node.ask(["queue", "lock", "ballot"], ["look"]);
-  store = new RedlockStore([node], { ...terms, bootstrap: "now" }, port);
+  store = new RedlockStore([node], { ...terms, bootstrap: "now" }, runtime);
 });
 
 /** Runs timers until the work is done. */
@@ -59,7 +59,7 @@ async function done<T>(work: Promise<T>): Promise<T> {
   let isDone = false;
   const ended = work.finally(() => (isDone = true));
   ended.catch(() => {});
-  for (let steps = 0; !isDone && steps < 1_000; steps += 1) await port.advance(10);
+  for (let steps = 0; !isDone && steps < 1_000; steps += 1) await runtime.advance(10);
   return ended;
 }
 
@@ -100,7 +100,7 @@ describe("a release that leaves a mark, whose first try was lost", () => {
     const releasing = store.release(grant, TTL_MS, KEEP);
     await settled();
     isStopped = false;
-    port.block(TTL_MS);
+    runtime.block(TTL_MS);
     const next = await acquire("b");
     expect(await done(releasing)).toBe(false);
     expect(await done(store.release(next, TTL_MS))).toBe(true);
@@ -159,11 +159,11 @@ describe("a release without a majority in its first try", () => {
       const send = async () => ofNode.shift() ?? lost();
       return new RedlockNode(`${at}`, { send, changes: () => 0 } as unknown as Driver);
     });
-    const quorum = new Quorum(nodes, { nodeTimeoutMs: 50, driftFactor: 0 }, port);
+    const quorum = new Quorum(nodes, { nodeTimeoutMs: 50, driftFactor: 0 }, runtime);
     const claim = { space: "lock", name: "n", owner: "o", span: 1, ttlMs: TTL_MS } as Claim;
     const keys = new Layout("").keysOf("lock", "n");
-    const grant = new QuorumGrant(claim, keys, 64, port.nowMs + TTL_MS);
-    return done(new Releases(quorum).release(grant, port.nowMs + TTL_MS));
+    const grant = new QuorumGrant(claim, keys, 64, runtime.nowMs + TTL_MS);
+    return done(new Releases(quorum).release(grant, runtime.nowMs + TTL_MS));
   }
 
   it("counts a node that released in that try, and is absent in the next", async () => {

@@ -51,7 +51,7 @@ export class Releases {
     untilMs: number,
     keep?: { readonly ttlMs: number; readonly meta: Meta },
   ): Promise<boolean> {
-    const { port, nodes, reserveMs } = this.#quorum;
+    const { runtime, nodes, reserveMs } = this.#quorum;
     const args = releaseArgs(grant.claim.owner, Number(grant.token), reserveMs);
     if (keep) args.push(`${Math.ceil(keep.ttlMs)}`, JSON.stringify(keep.meta));
     // A try that a node answered with `released`, or did not answer, may have released the lease
@@ -64,23 +64,23 @@ export class Releases {
       !keep && (isResent || (mayBeOurs?.has(at) ?? false));
     let pauses: Backoff | null = null;
     for (let failures = 0; ; failures += 1) {
-      const limitMs = Math.min(untilMs - port.clock.nowMs(), POLL_STEP_MS * (failures + 1));
+      const limitMs = Math.min(untilMs - runtime.clock.nowMs(), POLL_STEP_MS * (failures + 1));
       const poll = this.#poll(grant, args, Math.max(1, limitMs), isOurs);
       const judgement = await poll.judged;
       if (judgement !== "silent" && judgement !== null) return judgement;
       mayBeOurs ??= new Set();
-      pauses ??= new Backoff(port.random, RELEASE_PAUSES);
+      pauses ??= new Backoff(runtime.random, RELEASE_PAUSES);
       for (const [at, answer] of poll.answers.entries()) {
         const isUnanswered = answer?.type === "time_out" || answer?.type === "error";
         // rule: earlier-release-was-ours
         if (isUnanswered || answer?.type === "released") mayBeOurs.add(at);
       }
       const pauseMs = pauses.nextMs();
-      if (isHopeless(poll.answers) || port.clock.nowMs() + pauseMs >= untilMs) {
+      if (isHopeless(poll.answers) || runtime.clock.nowMs() + pauseMs >= untilMs) {
         const about = { lockName: grant.claim.name, outcome: "unknown" } as const;
         throw quorumError(nodes, poll.answers, about);
       }
-      await pause(port.timers, pauseMs, true);
+      await pause(runtime.timers, pauseMs, true);
     }
   }
 
@@ -97,8 +97,8 @@ export class Releases {
   /** Resolves when all nodes that answer at all have answered; a node that fails is left alone. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const { port, reserveMs } = this.#quorum;
-    await within(port.timers, reserveMs, this.#underWay.settled()).catch(() => {});
+    const { runtime, reserveMs } = this.#quorum;
+    await within(runtime.timers, reserveMs, this.#underWay.settled()).catch(() => {});
   }
 
   #poll(
@@ -137,7 +137,7 @@ export class Releases {
     ttlMs: number,
   ): void {
     const cleanupMs = Math.min(Math.max(ttlMs, MIN_CLEANUP_MS), MAX_CLEANUP_MS);
-    const untilMs = this.#quorum.port.clock.nowMs() + cleanupMs;
+    const untilMs = this.#quorum.runtime.clock.nowMs() + cleanupMs;
     void this.#underWay.add(this.#tell(node, keys, args, untilMs));
   }
 
@@ -148,7 +148,7 @@ export class Releases {
     args: readonly string[],
     untilMs: number,
   ): Promise<void> {
-    const { clock, timers, random } = this.#quorum.port;
+    const { clock, timers, random } = this.#quorum.runtime;
     const pauses = new Backoff(random, WITHDRAWAL_PAUSES);
     for (;;) {
       try {
@@ -164,7 +164,7 @@ export class Releases {
   /** Ends after a time, but does not keep the process alive. */
   #answer(asked: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const { timers } = this.#quorum.port;
+      const { timers } = this.#quorum.runtime;
       const timer = timers.after(CALL_MS, () => reject(new Error("No answer.")));
       asked.finally(() => timer.cancel()).then(resolve, reject);
     });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import type { Claim, GoneEvent } from "../../contract/store.js";
 import type { Driver } from "../redis-client/driver.js";
 import { Grants, QuorumGrant } from "./grants.js";
@@ -44,19 +44,19 @@ class FakeNode {
   }
 }
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let nodes: FakeNode[];
 let grants: Grants;
 let renewals: Renewals;
 
 beforeEach(() => {
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   nodes = ["a", "b", "c"].map((name) => new FakeNode(name));
   const limits = { nodeTimeoutMs: 50, driftFactor: 0 };
   const quorum = new Quorum(
     nodes.map(({ node }) => node),
     limits,
-    port,
+    runtime,
   );
   const rules = { maxTtlMs: TTL_MS, announceMs: 3_600_000, bootstrap: "wait" } as const;
   const membership = new Membership(quorum, layout.keysOfNode(), rules);
@@ -68,7 +68,7 @@ function leasesOf(count: number): Lease[] {
   return Array.from({ length: count }, (_, at) => {
     const claim = { space: "lock", name: `n${at}`, owner: `o${at}`, span: 1, ttlMs: TTL_MS };
     const keys = layout.keysOf("lock", claim.name);
-    const grant = new QuorumGrant(claim as Claim, keys, 64 * (at + 1), port.nowMs + 10_000);
+    const grant = new QuorumGrant(claim as Claim, keys, 64 * (at + 1), runtime.nowMs + 10_000);
     return { grant, ttlMs: TTL_MS };
   });
 }
@@ -95,7 +95,7 @@ describe("a batch of renewals", () => {
   it("has no lease that is over already", async () => {
     const leases = leasesOf(3);
     const [, over] = leases;
-    if (over) over.grant.deadlineMs = port.nowMs;
+    if (over) over.grant.deadlineMs = runtime.nowMs;
     const expired = { type: "gone", reason: "expired", detail: "" };
     expect(await renewals.renew(leases)).toEqual([RENEWED, expired, RENEWED]);
     for (const { calls } of nodes) expect(calls).toEqual([2]);
@@ -128,7 +128,7 @@ describe("a batch of renewals", () => {
     await settled();
     expect(gone).toMatchObject([{ grant: dead.grant, reason: "missing" }]);
     expect(dead.grant.deadlineMs).toBe(Number.NEGATIVE_INFINITY);
-    await port.advance(5_000);
+    await runtime.advance(5_000);
     expect(await results).toMatchObject([{ type: "gone" }, { type: "unknown" }]);
   });
 
@@ -150,7 +150,7 @@ describe("a batch of renewals", () => {
     const results = renewals.renew(leases);
     await settled();
     expect(leases.map(({ grant }) => grant.deadlineMs)).toEqual([30_998, 11_000]);
-    await port.advance(5_000);
+    await runtime.advance(5_000);
     expect(await results).toMatchObject([RENEWED, { type: "unknown" }]);
   });
 
@@ -176,7 +176,7 @@ describe("a batch of renewals", () => {
     }
     const leases = leasesOf(2);
     const results = renewals.renew(leases);
-    await port.advance(4_000);
+    await runtime.advance(4_000);
     for (const answer of answers) answer();
     expect(await results).toEqual([RENEWED, RENEWED]);
     for (const { grant } of leases) expect(grant.deadlineMs).toBe(30_998);
@@ -193,9 +193,9 @@ describe("a batch of renewals", () => {
     }
     const [lease] = leasesOf(1);
     if (!lease) throw new Error("no lease");
-    lease.grant.deadlineMs = port.nowMs + 1_000;
+    lease.grant.deadlineMs = runtime.nowMs + 1_000;
     const results = renewals.renew([lease]);
-    await port.advance(2_000);
+    await runtime.advance(2_000);
     for (const answer of answers) answer();
     expect(await results).toEqual([result]);
   });

@@ -84,9 +84,9 @@ export class Renewals {
    * kept the lease all the time count.
    */
   async resume(claim: Claim, keys: readonly string[], token: bigint): Promise<QuorumGrant | null> {
-    const { port, nodes } = this.#quorum;
+    const { runtime, nodes } = this.#quorum;
     const { ttlMs } = claim;
-    const untilMs = port.clock.nowMs() + claim.storeTimeoutMs;
+    const untilMs = runtime.clock.nowMs() + claim.storeTimeoutMs;
     const grant = new QuorumGrant(claim, keys, Number(token), Number.NEGATIVE_INFINITY);
     const lease = { grant, ttlMs };
     for (let isForgotten = false; ; ) {
@@ -104,12 +104,12 @@ export class Renewals {
       const renewal = await poll.judged;
       if (renewal?.type === "gone") return null;
       if (renewal?.type === "renewed")
-        return port.clock.exactMs() < grant.deadlineMs ? grant : null;
-      if (isHopeless(poll.answers) || port.clock.nowMs() >= untilMs) {
+        return runtime.clock.exactMs() < grant.deadlineMs ? grant : null;
+      if (isHopeless(poll.answers) || runtime.clock.nowMs() >= untilMs) {
         throw quorumError(nodes, poll.answers, { lockName: claim.name, outcome: "unknown" });
       }
       isForgotten = poll.answers.some((answer) => isAsleep(answer, "short"));
-      await pause(port.timers, RETRY_MS, true);
+      await pause(runtime.timers, RETRY_MS, true);
     }
   }
 
@@ -155,7 +155,7 @@ export class Renewals {
     results: Results,
     isRepeated: boolean,
   ): Promise<void> {
-    const nowMs = this.#quorum.port.clock.exactMs();
+    const nowMs = this.#quorum.runtime.clock.exactMs();
     const leases = given.filter((lease) => {
       // A renewal after the deadline could revive a lease that another owner may have replaced.
       const isOver = nowMs >= lease.grant.deadlineMs;
@@ -210,9 +210,9 @@ export class Renewals {
     }
     // A majority may not know of leases of this length: only the old deadline is certain.
     if (judgement === "renewed" && isKnown) {
-      const { hasScripts, port } = this.#quorum;
+      const { hasScripts, runtime } = this.#quorum;
       // Without scripts, a late copy of the first request may have set the key again since then.
-      if (!hasScripts && port.clock.exactMs() >= grant.deadlineMs) return EXPIRED;
+      if (!hasScripts && runtime.clock.exactMs() >= grant.deadlineMs) return EXPIRED;
       // rule: quorum-renewal-counts-from-sending
       const untilMs = deadlineOf(answers, sentMs, this.#quorum.driftFactor);
       grant.extend(untilMs);
@@ -223,7 +223,7 @@ export class Renewals {
   }
 
   #limitMs({ grant, ttlMs }: Lease): number {
-    const restMs = grant.deadlineMs - this.#quorum.port.clock.nowMs();
+    const restMs = grant.deadlineMs - this.#quorum.runtime.clock.nowMs();
     return Math.min(Math.max(restMs, ttlMs / LIMIT_PART), MAX_RENEWAL_MS);
   }
 }

@@ -136,7 +136,7 @@ export class Waiter implements Sleeper {
       this.answers = look.answers;
       if (sight === "silent") return "silent";
       answers = look.answers;
-      this.busy = busyBy(answers, this.#quorum.port.clock.wallUs() / 1000);
+      this.busy = busyBy(answers, this.#quorum.runtime.clock.wallUs() / 1000);
       if (this.busy.mark) break;
       onSeen(this.busy.holder, aheadOf(answers));
     }
@@ -155,17 +155,17 @@ export class Waiter implements Sleeper {
   onForgotten(): void {
     this.#isForgotten = true;
     // A process may have many waiters, which must not all look at once.
-    const { random, timers } = this.#quorum.port;
+    const { random, timers } = this.#quorum.runtime;
     const delayMs = FORGOTTEN_MS * random.fraction();
     timers.after(delayMs, () => this.#wake("look"));
   }
 
   onStandby(): void {
     if (this.#woken.size > 0) return;
-    const { port, reserveMs } = this.#quorum;
-    const delayMs = reserveMs * (1 + port.random.fraction() / 4);
+    const { runtime, reserveMs } = this.#quorum;
+    const delayMs = reserveMs * (1 + runtime.random.fraction() / 4);
     this.#timer?.cancel();
-    this.#timer = port.timers.after(delayMs, () => this.#wake("look"), true);
+    this.#timer = runtime.timers.after(delayMs, () => this.#wake("look"), true);
   }
 
   onWake(at: number): void {
@@ -173,7 +173,7 @@ export class Waiter implements Sleeper {
     if (this.#isWoken) return this.#wake("woken");
     if (this.#woken.size > 1) return;
     this.#timer?.cancel();
-    this.#timer = this.#quorum.port.timers.after(GATHER_MS, () => this.#wake("look"), true);
+    this.#timer = this.#quorum.runtime.timers.after(GATHER_MS, () => this.#wake("look"), true);
   }
 
   #rest(answers: Answers): Promise<"woken" | "due" | "look" | "ended"> {
@@ -194,7 +194,7 @@ export class Waiter implements Sleeper {
       const reason = isDue && !isGathering ? "due" : "look";
       // A message that came during a look may have set a timer.
       this.#timer?.cancel();
-      this.#timer = this.#quorum.port.timers.after(delayMs, () => this.#wake(reason), true);
+      this.#timer = this.#quorum.runtime.timers.after(delayMs, () => this.#wake(reason), true);
     });
   }
 
@@ -203,7 +203,7 @@ export class Waiter implements Sleeper {
     this.#looks += 1;
     const ownMs = Math.min(frontMs * (1 + ahead), MAX_REAR_LOOK_MS);
     const delayMs = Math.min(ownMs, this.#rules.pollMs);
-    return jittered(delayMs, this.#quorum.port.random);
+    return jittered(delayMs, this.#quorum.runtime.random);
   }
 
   #ask(): Poll<Sight, "open" | "held" | "silent"> {

@@ -26,7 +26,7 @@ export class WakeUps {
   ups = 0;
 
   constructor(quorum: Quorum, grants: Grants) {
-    this.channel = `holdfast@${quorum.port.random.id()}`;
+    this.channel = `holdfast@${quorum.runtime.random.id()}`;
     this.#quorum = quorum;
     this.#grants = grants;
   }
@@ -35,7 +35,7 @@ export class WakeUps {
   listen(): void {
     if (this.#subscriptions.length > 0) return;
     this.#subscriptions = this.#quorum.nodes.map(({ driver }, at) => {
-      const subscription = new Subscription(driver, this.#quorum.port, {
+      const subscription = new Subscription(driver, this.#quorum.runtime, {
         channel: this.channel,
         onMessage: guarded("redlock", "a message to this client", (message: string) => {
           this.#onMessage(at, message);

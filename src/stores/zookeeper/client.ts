@@ -3,7 +3,7 @@ import { present } from "../../errors/assert.js";
 import { InvalidOptionError } from "../../errors/index.js";
 import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import type { Address } from "../store-url.js";
 import { hasCode, ZookeeperError } from "./errors.js";
 import { Connection, type ConnectionSettings, openSocket } from "./wire/connection.js";
@@ -15,20 +15,20 @@ const MIN_OPEN_MS = 500;
 
 export class Ensemble {
   readonly settings: ConnectionSettings;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly addresses: readonly Address[];
   #at: number;
   #failure: unknown;
 
   /** Begins at a random server, so that clients spread over all of them. */
-  constructor(addresses: readonly Address[], settings: ConnectionSettings, port: Port) {
+  constructor(addresses: readonly Address[], settings: ConnectionSettings, runtime: Runtime) {
     if (settings.credentials.some(({ scheme }) => scheme === "sasl")) {
       throw new InvalidOptionError("credentials", "sasl", "must not have SASL: use digest, or TLS");
     }
     this.settings = settings;
-    this.port = port;
+    this.runtime = runtime;
     this.addresses = addresses;
-    this.#at = Math.floor(port.random.fraction() * addresses.length);
+    this.#at = Math.floor(runtime.random.fraction() * addresses.length);
   }
 
   /**
@@ -37,7 +37,7 @@ export class Ensemble {
    * so, and `not_connected` when the time is over. The caller keeps the process alive, if at all.
    */
   async connect(request: SessionRequest, limitMs: number): Promise<Connection> {
-    const { clock, timers, random } = this.port;
+    const { clock, timers, random } = this.runtime;
     const endMs = clock.nowMs() + limitMs;
     const backoff = new Backoff(random, RETRY_MS);
     const count = this.addresses.length;
@@ -66,7 +66,10 @@ export class Ensemble {
 
   /** Begins to connect to a server, for a caller that sends before the session opens. */
   open(request: SessionRequest, openMs: number, address: Address = this.current): Connection {
-    const connection = new Connection(address, this.settings, request, { openMs, port: this.port });
+    const connection = new Connection(address, this.settings, request, {
+      openMs,
+      runtime: this.runtime,
+    });
     connection.opened.then(
       () => {
         this.#failure = undefined;
@@ -118,7 +121,7 @@ const MAX_CHARACTERS = 64 * 1024;
 export function askStatus(
   address: Address,
   { tls, openSocket: open = openSocket }: Pick<ConnectionSettings, "tls" | "openSocket">,
-  { limitMs, port }: { readonly limitMs: number; readonly port: Port },
+  { limitMs, runtime }: { readonly limitMs: number; readonly runtime: Runtime },
 ): Promise<ServerStatus> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -128,7 +131,7 @@ export function askStatus(
       const where = `${address.host}:${address.port}`;
       reject(new ZookeeperError(code, "unknown", `${where}: ${message}`, cause));
     };
-    const timer = port.timers.after(limitMs, () => end("silent", "no answer to srvr"), true);
+    const timer = runtime.timers.after(limitMs, () => end("silent", "no answer to srvr"), true);
     const socket = open(address, tls, () => socket.write(Buffer.from("srvr")));
     socket.on("data", (part) => {
       text += part.toString("latin1");

@@ -132,8 +132,8 @@ export async function examineZookeeper(
   tools: ZookeeperTools,
   { ttlMs, signal }: ExamineRequest,
 ): Promise<Examination> {
-  const { port } = tools.ensemble;
-  const facts = await readFacts(zookeeperProbes(tools, ttlMs), { port, signal });
+  const { runtime } = tools.ensemble;
+  const facts = await readFacts(zookeeperProbes(tools, ttlMs), { runtime, signal });
   const isSilent = known(facts.servers)?.every(({ status }) => status === null) ?? true;
   if (isSilent && "unknownBecause" in facts.grantedMs) {
     throw zookeeperError(new Error(facts.grantedMs.unknownBecause), tools.servers);
@@ -182,7 +182,7 @@ const NEVER = "holdfast:never";
 
 export function zookeeperProbes(tools: ZookeeperTools, ttlMs: number): Probes<ZookeeperFacts> {
   const { ensemble, session, layout, acl, isDirect } = tools;
-  const { port } = ensemble;
+  const { runtime } = ensemble;
   return {
     servers: () => readServers(ensemble),
     grantedMs: () => grantedFor(ensemble, Math.min(Math.ceil(ttlMs), MAX_TIMEOUT_MS)),
@@ -194,17 +194,17 @@ export function zookeeperProbes(tools: ZookeeperTools, ttlMs: number): Probes<Zo
     refusal: () =>
       session.use((connection) => refusalAt(connection, layout.space("lock"), acl), CALL_MS),
     roundTrip: () =>
-      measureRoundTrip(port.clock, () => {
+      measureRoundTrip(runtime.clock, () => {
         return session.use((connection) => connection.send(sync("/")), CALL_MS);
       }),
     isDirect: () => isDirect,
   };
 }
 
-function readServers({ addresses, settings, port }: Ensemble): Promise<NamedServer[]> {
+function readServers({ addresses, settings, runtime }: Ensemble): Promise<NamedServer[]> {
   return Promise.all(
     addresses.map(async (address) => {
-      const asked = askStatus(address, settings, { limitMs: CALL_MS, port });
+      const asked = askStatus(address, settings, { limitMs: CALL_MS, runtime });
       const status = await asked.catch(() => null);
       return { server: `${address.host}:${address.port}`, status };
     }),

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { type Watched, watch } from "../../../test/fixtures/outcome.js";
 import { EntryBatch, type EntryRequest, KnownQueues, type WriteReply } from "./entry-batch.js";
 import { serverError, ZookeeperError } from "./errors.js";
@@ -13,7 +13,7 @@ const BAD_VERSION = -103;
 /** The version of the data of a queue, when it is seen. */
 const VERSION = 7;
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let known: KnownQueues;
 let writes: EntryBatch;
 /** The paths of all requests, in the order of sending. */
@@ -29,9 +29,9 @@ let failure: ZookeeperError | null;
 let zxid: bigint;
 
 beforeEach(() => {
-  port = new ManualPort();
-  known = new KnownQueues(port.clock);
-  writes = new EntryBatch(port, known);
+  runtime = new ManualRuntime();
+  known = new KnownQueues(runtime.clock);
+  writes = new EntryBatch(runtime, known);
   sent = [];
   errors = new Map();
   children = new Map();
@@ -108,7 +108,7 @@ function saw(queues: readonly string[], childCount: number): void {
 }
 
 async function answered(): Promise<void> {
-  await port.advance(0);
+  await runtime.advance(0);
   await settled();
   await settled();
 }
@@ -320,9 +320,9 @@ describe("the queues that were there a moment ago", () => {
   it("knows a queue for a minute after it was seen", async () => {
     expect(known.guess("/a")).toBeNull();
     known.saw("/a", QUIET);
-    await port.advance(MINUTE_MS - 1);
+    await runtime.advance(MINUTE_MS - 1);
     expect(known.guess("/a")).toEqual(IS_QUIET);
-    await port.advance(1);
+    await runtime.advance(1);
     expect(known.guess("/a")).toBeNull();
   });
 

@@ -14,7 +14,7 @@
  */
 
 import type { Clock } from "../../time/clock.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import { isUnknown } from "./errors.js";
 import type { Connection } from "./wire/connection.js";
 import type { Stat } from "./wire/jute.js";
@@ -133,12 +133,12 @@ const MAX_JOINED = 120;
 const MAX_JOINED_BYTES = 256 * 1024;
 
 export class EntryBatch {
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #known: KnownQueues;
   #pending: Pending[] = [];
 
-  constructor(port: Port, known: KnownQueues) {
-    this.#port = port;
+  constructor(runtime: Runtime, known: KnownQueues) {
+    this.#runtime = runtime;
     this.#known = known;
   }
 
@@ -147,7 +147,7 @@ export class EntryBatch {
     const pending = new PendingWrite(write, this.#known.guess(write.queue), follow);
     if (pending.stamp) this.#known.onStamp(write.queue);
     this.#pending.push(pending);
-    if (this.#pending.length === 1) this.#port.timers.soon(() => this.flush());
+    if (this.#pending.length === 1) this.#runtime.timers.soon(() => this.flush());
     return pending;
   }
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { ZookeeperDouble } from "../../../test/fixtures/zookeeper-double.js";
 import { KnownQueues } from "./entry-batch.js";
 import { Layout } from "./layout.js";
@@ -12,19 +12,19 @@ const EVERY_MS = 10 * 60_000;
 const NOW_MS = 5_000;
 
 describe("a sweep of marks", () => {
-  let port: ManualPort;
+  let runtime: ManualRuntime;
   let server: ZookeeperDouble;
   let sweep: MarkSweep;
 
   beforeEach(() => {
-    port = new ManualPort();
+    runtime = new ManualRuntime();
     server = new ZookeeperDouble();
-    const clock = new ServerClock(port.clock);
+    const clock = new ServerClock(runtime.clock);
     clock.learn(NOW_MS);
     const layout = new Layout("", "", "mutex");
-    const reader = new QueueReader(layout, clock, new KnownQueues(port.clock));
-    const session = new WatchingSession(server.ensemble(port), "the test");
-    sweep = new MarkSweep({ session, layout, reader, timers: port.timers }, port);
+    const reader = new QueueReader(layout, clock, new KnownQueues(runtime.clock));
+    const session = new WatchingSession(server.ensemble(runtime), "the test");
+    sweep = new MarkSweep({ session, layout, reader, timers: runtime.timers }, runtime);
   });
 
   const leave = (name: string, data: string) =>
@@ -47,11 +47,11 @@ describe("a sweep of marks", () => {
     sweep.onMark();
     await settled();
     leave("over", "1000\n");
-    await port.advance(EVERY_MS - 1);
+    await runtime.advance(EVERY_MS - 1);
     sweep.onMark();
     await settled();
     expect(left()).toEqual(["over"]);
-    await port.advance(1);
+    await runtime.advance(1);
     sweep.onMark();
     await settled();
     await settled();
@@ -65,32 +65,32 @@ describe("a sweep of marks", () => {
       return null;
     };
     sweep.onMark();
-    await port.advance(EVERY_MS);
+    await runtime.advance(EVERY_MS);
     server.onRequest = (request) => server.answer(request);
     sweep.onMark();
-    await port.advance(1_000);
+    await runtime.advance(1_000);
     expect(left()).toEqual([]);
   });
 });
 
 it("shows the wall clock of this machine until a server has told its time", () => {
-  const port = new ManualPort(1_000);
-  const clock = new ServerClock(port.clock);
+  const runtime = new ManualRuntime(1_000);
+  const clock = new ServerClock(runtime.clock);
   expect([clock.isKnown, clock.nowMs()]).toEqual([false, 1_700_000_001_000]);
 });
 
 it("shows the time of the server and the time since, whatever the wall clock does", () => {
-  const port = new ManualPort();
+  const runtime = new ManualRuntime();
   let wallUs = 0;
-  const clock = new ServerClock({ ...port.clock, wallUs: () => wallUs });
+  const clock = new ServerClock({ ...runtime.clock, wallUs: () => wallUs });
   clock.learn(5_000);
-  port.block(300);
+  runtime.block(300);
   wallUs = 9e15;
   expect([clock.isKnown, clock.nowMs()]).toEqual([true, 5_300]);
 });
 
 it("follows the server that answered last, also back in time", () => {
-  const clock = new ServerClock(new ManualPort().clock);
+  const clock = new ServerClock(new ManualRuntime().clock);
   clock.learn(5_000);
   clock.learn(4_000);
   expect(clock.nowMs()).toBe(4_000);

@@ -5,7 +5,7 @@
 import { readMarkToken } from "../../families/session/entry-text.js";
 import type { ListedMark } from "../../families/session/sequencer.js";
 import type { Clock } from "../../time/clock.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import type { WatchTools } from "./queues.js";
 import { childrenIn, type DataReply } from "./wire/requests.js";
 
@@ -44,17 +44,17 @@ const CALL_MS = 5_000;
 
 export class MarkSweep {
   readonly #tools: WatchTools;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   #lastMs = Number.NEGATIVE_INFINITY;
 
-  constructor(tools: WatchTools, port: Port) {
+  constructor(tools: WatchTools, runtime: Runtime) {
     this.#tools = tools;
-    this.#port = port;
+    this.#runtime = runtime;
   }
 
   /** This client has left a mark. */
   onMark(): void {
-    const nowMs = this.#port.clock.nowMs();
+    const nowMs = this.#runtime.clock.nowMs();
     if (nowMs - this.#lastMs < EVERY_MS) return;
     this.#lastMs = nowMs;
     // The next sweep may reach the marks that this one does not.
@@ -67,7 +67,7 @@ export class MarkSweep {
     const { names } = await session.use((one) => one.send(childrenIn(root)), CALL_MS);
     const queues = names.flatMap((child) => layout.nameIn(child) ?? []);
     // Another part each time.
-    const first = Math.floor(this.#port.random.fraction() * queues.length);
+    const first = Math.floor(this.#runtime.random.fraction() * queues.length);
     for (const name of [...queues.slice(first), ...queues.slice(0, first)].slice(0, MAX_NAMES)) {
       await session.use((one) => reader.read(one, { space: "once", name }, "plain"), CALL_MS);
     }

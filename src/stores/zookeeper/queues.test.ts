@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { eventFrame } from "../../../simulation/zookeeper/zookeeper-protocol.js";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { ZookeeperDouble } from "../../../test/fixtures/zookeeper-double.js";
 import type { Listing, QueueChange } from "../../families/session/sequencer.js";
 import { KnownQueues } from "./entry-batch.js";
@@ -21,7 +21,7 @@ const queue = layout.queue(LOCK);
 const nameOf = (id: string, sequence: number): string =>
   `_c_${id}-lock-${String(sequence).padStart(10, "0")}`;
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let reader: QueueReader;
 /** The children of the queue: the transaction that made each, and its data. */
 let children: Map<string, { readonly czxid: bigint; readonly data: Buffer }>;
@@ -29,8 +29,8 @@ let children: Map<string, { readonly czxid: bigint; readonly data: Buffer }>;
 let afterListing: () => void;
 
 beforeEach(() => {
-  port = new ManualPort();
-  reader = new QueueReader(layout, new ServerClock(port.clock), new KnownQueues(port.clock));
+  runtime = new ManualRuntime();
+  reader = new QueueReader(layout, new ServerClock(runtime.clock), new KnownQueues(runtime.clock));
   children = new Map();
   afterListing = () => {};
 });
@@ -92,17 +92,17 @@ describe("the watches on a queue", () => {
   let told: QueueChange[];
 
   beforeEach(async () => {
-    const port = new ManualPort();
+    const runtime = new ManualRuntime();
     server = new ZookeeperDouble();
     told = [];
     const layout = new Layout("", "", "mutex");
     const reader = new QueueReader(
       layout,
-      new ServerClock(port.clock),
-      new KnownQueues(port.clock),
+      new ServerClock(runtime.clock),
+      new KnownQueues(runtime.clock),
     );
-    const session = new WatchingSession(server.ensemble(port), "the test");
-    watches = new QueueWatches({ session, layout, reader, timers: port.timers });
+    const session = new WatchingSession(server.ensemble(runtime), "the test");
+    watches = new QueueWatches({ session, layout, reader, timers: runtime.timers });
     for (const id of [...READERS, WRITER]) server.znodes.set(`/a/${id}`, "");
     listing = await session.use((connection) => reader.read(connection, MUTEX, "plain"), 100);
   });

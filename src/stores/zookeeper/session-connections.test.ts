@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import {
   type DoubleConnection,
   SESSION,
@@ -12,16 +12,16 @@ import { check, exists, multi } from "./wire/requests.js";
 const TIMEOUT_MS = 4_000;
 const LIMIT_MS = 1_000;
 
-let port: ManualPort;
+let runtime: ManualRuntime;
 let server: ZookeeperDouble;
 
 beforeEach(() => {
-  port = new ManualPort();
+  runtime = new ManualRuntime();
   server = new ZookeeperDouble();
 });
 
 async function open(isDirect = false): Promise<SessionConnections> {
-  const servers = { ensemble: server.ensemble(port), isDirect };
+  const servers = { ensemble: server.ensemble(runtime), isDirect };
   const connections = await SessionConnections.open(TIMEOUT_MS, servers, LIMIT_MS);
   await settled();
   return connections;
@@ -45,7 +45,7 @@ describe("a proof", () => {
     expect(server.sessions.map(({ session }) => session)).toEqual([0n, 9n]);
     expect(opened()).toEqual([false, true]);
     expect(server.sessions[1]?.requests.map(({ type }) => type)).toEqual(["write"]);
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
   });
 
   it("needs no new connection at the leader, where the addresses are direct", async () => {
@@ -100,7 +100,7 @@ describe("a proof", () => {
     const first = connections.use(look, LIMIT_MS).catch((error: Error) => error.message);
     await settled();
     const proven = prove(connections);
-    await port.advance(TIMEOUT_MS / 20);
+    await runtime.advance(TIMEOUT_MS / 20);
     await proven;
     expect(await first).toMatch(/closed/);
   });
@@ -109,7 +109,7 @@ describe("a proof", () => {
     const connections = await open();
     server.onSession = () => {};
     const failed = expect(prove(connections)).rejects.toThrow(/no session within 500 ms/);
-    await port.advance(500);
+    await runtime.advance(500);
     await failed;
     expect(opened()).toEqual([true, false]);
   });
@@ -124,7 +124,7 @@ describe("a request", () => {
     await settled();
     let isOver = false;
     const used = connections.use(look, LIMIT_MS).catch(() => (isOver = true));
-    await port.advance(LIMIT_MS);
+    await runtime.advance(LIMIT_MS);
     expect(isOver).toBe(true);
     await Promise.all([proven, used]);
     expect(server.sessions.length).toBeGreaterThan(2);
@@ -168,7 +168,7 @@ describe("a server with a lower maxSessionTimeout", () => {
       if (isSecond(connection)) connection.open(TIMEOUT_MS / 2);
     };
     const silent = expect(prove(connections)).rejects.toThrow(/no session within 500 ms/);
-    await port.advance(500);
+    await runtime.advance(500);
     await silent;
     await expect(prove(connections)).rejects.toThrow(/keeps sessions for 2000 ms at most/);
     await settled();
@@ -178,7 +178,7 @@ describe("a server with a lower maxSessionTimeout", () => {
     server.onSession = (connection) => connection.open();
     await prove(connections);
     expect(server.sessions.at(-1)).toMatchObject({ remotePort: firstPort, session: SESSION });
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
   });
 
   it("is not used for requests, either", async () => {
@@ -199,7 +199,7 @@ describe("a server with a lower maxSessionTimeout", () => {
       if (isSecond(connection)) connection.open();
     };
     const silent = expect(prove(connections)).rejects.toThrow(/no session/);
-    await port.advance(500);
+    await runtime.advance(500);
     await silent;
     await prove(connections);
     await settled();
@@ -231,7 +231,7 @@ describe("close", () => {
     expect(await proven).toMatch(/closed/);
     await settled();
     expect(opened()).toEqual([false, false]);
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
   });
 
   it("ends a connection that a request waits for", async () => {

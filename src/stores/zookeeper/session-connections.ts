@@ -90,7 +90,7 @@ export class SessionConnections {
 
   /** Sends requests on one connection; throws `SessionGoneError` when the session is over. */
   async use<T>(work: (connection: Connection) => Promise<T>, limitMs: number): Promise<T> {
-    const { clock, timers } = this.#ensemble.port;
+    const { clock, timers } = this.#ensemble.runtime;
     let connection = this.#ready;
     let restMs = limitMs;
     if (!connection) {
@@ -122,7 +122,7 @@ export class SessionConnections {
 
   /** Resumes the session on a new connection, and sends requests behind that of the resume. */
   async #resume<T>(work: (connection: Connection) => Promise<T>, limitMs: number): Promise<T> {
-    const { clock, timers } = this.#ensemble.port;
+    const { clock, timers } = this.#ensemble.runtime;
     const endMs = clock.nowMs() + limitMs;
     const onOpened = this.#keepBack();
     let connection: Connection | undefined;
@@ -168,7 +168,7 @@ export class SessionConnections {
   }
 
   async #connected(limitMs: number): Promise<Connection> {
-    const { clock, timers } = this.#ensemble.port;
+    const { clock, timers } = this.#ensemble.runtime;
     const endMs = clock.nowMs() + limitMs;
     this.#assertThere();
     if (this.#resuming) await within(timers, limitMs, this.#resuming);
@@ -181,7 +181,7 @@ export class SessionConnections {
   }
 
   async #reconnect(limitMs: number): Promise<Connection> {
-    const { clock } = this.#ensemble.port;
+    const { clock } = this.#ensemble.runtime;
     const endMs = clock.nowMs() + limitMs;
     const number = ++this.#lastNumber;
     let connection: Connection | undefined;
@@ -205,14 +205,14 @@ export class SessionConnections {
 
   /** A server that grants the time-out of the session. */
   async #granting(limitMs: number): Promise<Address> {
-    const { current, port } = this.#ensemble;
+    const { current, runtime } = this.#ensemble;
     if (this.#current?.isOpen && this.#current.address === current) return current;
     // With the last zxid: on a server that was set back, a session more would bring it nearer.
     const request = { ...this.#request, key: null };
     const connection = await this.#ensemble.connect(request, limitMs);
     const { timeoutMs } = await connection.opened;
     const { address } = connection;
-    const limit = port.timers.after(MAX_DRAIN_MS, () => connection.close());
+    const limit = runtime.timers.after(MAX_DRAIN_MS, () => connection.close());
     const ending = connection.endSession().catch(() => {});
     void ending.then(() => limit.cancel());
     if (timeoutMs >= this.timeoutMs) return address;
@@ -232,7 +232,7 @@ export class SessionConnections {
     // A belief counts on the time-out of the session, so that must not become shorter.
     if (timeoutMs < this.timeoutMs) {
       // Before the throw, which closes the connection.
-      const { timers } = this.#ensemble.port;
+      const { timers } = this.#ensemble.runtime;
       await within(timers, MAX_DRAIN_MS, connection.endSession()).catch(() => {});
       throw new SessionGoneError(`the session was resumed for ${timeoutMs} ms only`);
     }
@@ -244,9 +244,9 @@ export class SessionConnections {
   }
 
   #askLeader(connection: Connection): void {
-    const { settings, port } = this.#ensemble;
+    const { settings, runtime } = this.#ensemble;
     if (!this.#isDirect || !connection.peer) return;
-    askStatus(connection.peer, settings, { limitMs: MAX_DRAIN_MS, port }).then(
+    askStatus(connection.peer, settings, { limitMs: MAX_DRAIN_MS, runtime }).then(
       ({ mode }) => {
         if (mode === "leader" || mode === "standalone") this.#toLeader = connection;
       },
@@ -264,7 +264,7 @@ export class SessionConnections {
   #keepBack(): () => void {
     let end = (): void => {};
     const kept = new Promise<void>((resolve) => {
-      const timer = this.#ensemble.port.timers.after(MAX_KEPT_MS, resolve);
+      const timer = this.#ensemble.runtime.timers.after(MAX_KEPT_MS, resolve);
       end = () => {
         timer.cancel();
         resolve();
@@ -284,7 +284,7 @@ export class SessionConnections {
     const drained = new Promise<void>((resolve) => {
       this.#onDrained = resolve;
     });
-    await within(this.#ensemble.port.timers, drainMs, drained).catch(() => {});
+    await within(this.#ensemble.runtime.timers, drainMs, drained).catch(() => {});
   }
 
   #assertThere(): void {

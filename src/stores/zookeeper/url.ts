@@ -1,7 +1,7 @@
 import type { Store } from "../../contract/store.js";
 import { InvalidOptionError, invalidValue } from "../../errors/index.js";
 import { SessionStore } from "../../families/session/session-store.js";
-import { networkPort } from "../../time/port.js";
+import { networkRuntime } from "../../time/runtime.js";
 import { checkNamespace } from "../namespace.js";
 import { type Address, StoreUrl, type TlsFiles } from "../store-url.js";
 import { Ensemble } from "./client.js";
@@ -103,7 +103,7 @@ export function makeZookeeperStore({ addresses, chroot, ...given }: GivenParts):
   checkUser(user);
   const credentials = user ? [{ scheme: "digest", text: `${user.name}:${user.password}` }] : [];
   // The chroot itself may have to be made, so paths are whole ones here.
-  const ensemble = new Ensemble(addresses, { tls, chroot: "", credentials }, networkPort());
+  const ensemble = new Ensemble(addresses, { tls, chroot: "", credentials }, networkRuntime());
   const sequencer = new ZookeeperSequencer(ensemble, {
     chroot,
     namespace: checkNamespace(given.namespace),

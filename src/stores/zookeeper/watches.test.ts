@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { beforeEach, describe, expect, it } from "vitest";
 import { eventFrame } from "../../../simulation/zookeeper/zookeeper-protocol.js";
-import { ManualPort, settled } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { ZookeeperDouble } from "../../../test/fixtures/zookeeper-double.js";
 import { Ensemble } from "./client.js";
 import { SessionClient, WatchingSession, ZnodeWatch } from "./watches.js";
@@ -11,24 +11,24 @@ const PATH = "/locks/a/entry";
 const FAILED_MS = 100;
 
 describe("a watch on a znode", () => {
-  let port: ManualPort;
+  let runtime: ManualRuntime;
   let server: ZookeeperDouble;
   let told: string[];
 
   beforeEach(() => {
-    port = new ManualPort();
+    runtime = new ManualRuntime();
     server = new ZookeeperDouble();
     told = [];
   });
 
   async function watch(sinceZxid: bigint): Promise<ZnodeWatch> {
-    const session = new WatchingSession(server.ensemble(port), "the test");
+    const session = new WatchingSession(server.ensemble(runtime), "the test");
     const listener = {
       onData: ({ data }: { readonly data: Buffer }) => void told.push(`data ${data}`),
       onGone: () => void told.push("gone"),
       onBroken: () => void told.push("broken"),
     };
-    const made = new ZnodeWatch(PATH, session, port.timers, listener, sinceZxid);
+    const made = new ZnodeWatch(PATH, session, runtime.timers, listener, sinceZxid);
     await settled();
     return made;
   }
@@ -64,7 +64,7 @@ describe("a watch on a znode", () => {
   it("is broken, not over, where the server stays behind", async () => {
     await watch(server.zxid + 1n);
     expect(told).toEqual([]);
-    await port.advance(FAILED_MS);
+    await runtime.advance(FAILED_MS);
     expect(told).toEqual(["broken"]);
   });
 
@@ -77,7 +77,7 @@ describe("a watch on a znode", () => {
     if (request) server.sessions[0]?.send(server.answer(request));
     await settled();
     server.sessions[0]?.send(eventFrame("deleted", PATH));
-    await port.advance(FAILED_MS);
+    await runtime.advance(FAILED_MS);
     expect(told).toEqual([]);
   });
 });
@@ -87,7 +87,7 @@ it("ends the calls that wait for a connection when it is closed", async () => {
   await once(silent, "listening");
   const { port } = silent.address() as AddressInfo;
   const settings = { tls: null, chroot: "", credentials: [] };
-  const manual = new ManualPort();
+  const manual = new ManualRuntime();
   const ensemble = new Ensemble([{ host: "127.0.0.1", port }], settings, manual);
   const client = new SessionClient(ensemble, 10_000);
   const waiting = client.connected(5_000);

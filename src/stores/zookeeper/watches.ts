@@ -45,7 +45,7 @@ export class SessionClient {
     if (this.#connection?.isOpen) return this.#connection;
     this.#callers += 1;
     try {
-      return await within(this.#ensemble.port.timers, limitMs, this.#connect());
+      return await within(this.#ensemble.runtime.timers, limitMs, this.#connect());
     } catch (error) {
       throw error instanceof TimeLimitError ? this.#ensemble.notConnected() : error;
     } finally {
@@ -62,7 +62,7 @@ export class SessionClient {
     const connection = this.#connection;
     if (!connection) return;
     const ending = connection.endSession();
-    await within(this.#ensemble.port.timers, limitMs, ending).catch(() => connection.close());
+    await within(this.#ensemble.runtime.timers, limitMs, ending).catch(() => connection.close());
   }
 
   #connect(): Promise<Connection> {
@@ -74,7 +74,7 @@ export class SessionClient {
   }
 
   async #keepTrying(): Promise<Connection> {
-    const { port } = this.#ensemble;
+    const { runtime } = this.#ensemble;
     for (;;) {
       if (this.#isClosed) throw closed();
       const limitMs = this.#session?.timeoutMs ?? this.#timeoutMs;
@@ -82,7 +82,7 @@ export class SessionClient {
         return this.#adopt(await this.#ensemble.connect(this.#request(), limitMs));
       } catch (error) {
         const isExpired = hasCode(error, "session_expired");
-        const isOver = port.clock.nowMs() - this.#lostMs > limitMs;
+        const isOver = runtime.clock.nowMs() - this.#lostMs > limitMs;
         const mayRecover = isExpired || hasCode(error, "not_connected");
         // A server that was set back refuses the last zxid of the session, so that it ends, too.
         if (isExpired || isOver || !mayRecover) this.#forget();
@@ -115,7 +115,7 @@ export class SessionClient {
 
   #onEnded(connection: Connection): void {
     this.#lastZxid = connection.lastZxid;
-    this.#lostMs = this.#ensemble.port.clock.nowMs();
+    this.#lostMs = this.#ensemble.runtime.clock.nowMs();
     if (this.#isClosed) return;
     this.#ensemble.moveFrom(connection.address);
     // A failure is told to the watches.
@@ -153,7 +153,7 @@ export class WatchingSession {
 
   /** Sends requests on one connection. One that does not answer in time is closed. */
   async use<T>(work: (connection: Connection) => Promise<T>, limitMs: number): Promise<T> {
-    const { clock, timers } = this.#ensemble.port;
+    const { clock, timers } = this.#ensemble.runtime;
     const endMs = clock.nowMs() + limitMs;
     let connection: Connection | undefined;
     try {

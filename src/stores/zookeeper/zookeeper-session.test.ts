@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ManualPort } from "../../../test/fixtures/manual-port.js";
+import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { ZookeeperDouble } from "../../../test/fixtures/zookeeper-double.js";
 import type { Claim } from "../../contract/store.js";
 import { NO_LIMIT } from "../../rules/fits.js";
@@ -27,7 +27,7 @@ it("judges a mark by the time in an entry that it finds again", async () => {
   // The double made all znodes at the time 0, and the wall clock of this machine is years ahead.
   const server = new ZookeeperDouble();
   const options = { chroot: "", namespace: "", shape: "mutex", isDirect: false, acl: [] } as const;
-  const ensemble = server.ensemble(new ManualPort());
+  const ensemble = server.ensemble(new ManualRuntime());
   const store = new ZookeeperSequencer(ensemble, { ...options, servers: "the test" });
   const session = await store.openSession(CLAIM.ttlMs, LIMIT_MS);
   const entry = zookeeperEntry(session.makeEntry(CLAIM, ""));

@@ -67,7 +67,7 @@ export class ZookeeperSession implements SessionLink {
     this.#connections = connections;
     this.#tools = tools;
     this.#onEnd = onEnd;
-    this.#batch = new EntryBatch(tools.ensemble.port, tools.known);
+    this.#batch = new EntryBatch(tools.ensemble.runtime, tools.known);
   }
 
   get takesEntries(): boolean {
@@ -76,7 +76,7 @@ export class ZookeeperSession implements SessionLink {
 
   makeEntry(claim: Claim, text: string): ZookeeperEntry {
     const { layout, ensemble } = this.#tools;
-    const prefix = layout.entryPrefix(claim, ensemble.port.random.id());
+    const prefix = layout.entryPrefix(claim, ensemble.runtime.random.id());
     return new ZookeeperEntry(claim, layout.queue(claim), prefix, text);
   }
 

@@ -19,7 +19,7 @@ import type {
   Watch,
 } from "../../families/session/sequencer.js";
 import type { Space } from "../../rules/name.js";
-import type { Port } from "../../time/port.js";
+import type { Runtime } from "../../time/runtime.js";
 import type { Ensemble } from "./client.js";
 import { KnownQueues } from "./entry-batch.js";
 import { hasCode, nullIfAbsent, zookeeperError } from "./errors.js";
@@ -60,7 +60,7 @@ export class ZookeeperSequencer implements Sequencer {
   readonly name = "zookeeper";
   readonly namespace: string;
   readonly traits: Traits = TRAITS;
-  readonly port: Port;
+  readonly runtime: Runtime;
   readonly #clock: ServerClock;
   readonly #tools: SessionTools;
   readonly #watching: WatchTools;
@@ -69,16 +69,16 @@ export class ZookeeperSequencer implements Sequencer {
 
   constructor(ensemble: Ensemble, options: ZookeeperSequencerOptions) {
     const { chroot, namespace, shape, isDirect, acl, servers } = options;
-    const { port } = ensemble;
+    const { runtime } = ensemble;
     this.namespace = namespace;
-    this.port = port;
-    this.#clock = new ServerClock(port.clock);
+    this.runtime = runtime;
+    this.#clock = new ServerClock(runtime.clock);
     const layout = new Layout(chroot, namespace, shape);
-    const known = new KnownQueues(port.clock);
+    const known = new KnownQueues(runtime.clock);
     const reader = new QueueReader(layout, this.#clock, known);
     const session = new WatchingSession(ensemble, servers);
-    this.#watching = { session, layout, reader, timers: port.timers };
-    const sweep = new MarkSweep(this.#watching, port);
+    this.#watching = { session, layout, reader, timers: runtime.timers };
+    const sweep = new MarkSweep(this.#watching, runtime);
     const clock = this.#clock;
     this.#tools = { ensemble, isDirect, layout, reader, known, clock, sweep, acl, servers };
     this.#queueWatches = new QueueWatches(this.#watching);
@@ -114,7 +114,7 @@ export class ZookeeperSequencer implements Sequencer {
     const entry = new ZookeeperEntry(claim, layout.queue(claim), znode, "");
     entry.id = znode;
     try {
-      const endMs = this.port.clock.nowMs() + limitMs;
+      const endMs = this.runtime.clock.nowMs() + limitMs;
       // A server that is behind its leader may not have the znode yet.
       const look = (withinMs: number) =>
         connections.use(
@@ -124,7 +124,7 @@ export class ZookeeperSequencer implements Sequencer {
       const [, found] = await look(limitMs).catch((error: unknown) => {
         // The end of a session closes its connections: the next one is told that it is gone.
         if (!hasCode(error, "connection_lost")) throw error;
-        return look(Math.max(1, endMs - this.port.clock.nowMs()));
+        return look(Math.max(1, endMs - this.runtime.clock.nowMs()));
       });
       // An entry of another session neither lives nor ends with this one.
       if (found.stat?.ephemeralOwner !== key.id) {
@@ -220,7 +220,7 @@ export class ZookeeperSequencer implements Sequencer {
   /** The time in a znode that is made for it: without it, no mark is certain to be over. */
   async #askTime(connection: Connection): Promise<void> {
     const { layout, acl } = this.#tools;
-    const request = create2(layout.timeZnode(this.port.random.id()), { mode: "ephemeral", acl });
+    const request = create2(layout.timeZnode(this.runtime.random.id()), { mode: "ephemeral", acl });
     const made = await connection.send(request).catch(nullIfAbsent);
     if (!made) return;
     this.#clock.learn(made.stat.createdMs);

@@ -10,7 +10,7 @@ import {
 } from "@opentelemetry/sdk-metrics";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { LockTrial } from "../../../test/fixtures/lock-trial.js";
-import { settled } from "../../../test/fixtures/manual-port.js";
+import { settled } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Subscription } from "../subscription.js";
 import { startMetrics } from "./index.js";
@@ -59,7 +59,7 @@ function valueIn(metric: MetricData | undefined, labels: Record<string, string>)
 
 it("exports every metric, with its unit and type", async () => {
   const lease = await trial.locks.mutex("x").acquire();
-  await trial.port.advance(10_000);
+  await trial.runtime.advance(10_000);
   await lease.release();
   const all = [...(await exported()).values()];
   const { HISTOGRAM, SUM } = DataPointType;
@@ -86,12 +86,12 @@ it("exports values up to the moment of the export", async () => {
   const held = await trial.others.mutex("x").acquire();
   const asked = watch(trial.locks.mutex("x").acquire());
   await settled();
-  await trial.port.advance(2_000);
+  await trial.runtime.advance(2_000);
   const before = await exported();
   expect(valueIn(before.get("holdfast.acquires.pending"), MUTEX)).toBe(1);
   expect(valueIn(before.get("holdfast.leases.held"), MUTEX)).toBe(1);
   await held.release();
-  await trial.port.advance(0);
+  await trial.runtime.advance(0);
   await asked.value?.release();
   const after = await exported();
   expect(valueIn(after.get("holdfast.acquires.pending"), MUTEX)).toBe(0);

@@ -8,7 +8,7 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LockTrial } from "../../../test/fixtures/lock-trial.js";
-import { settled } from "../../../test/fixtures/manual-port.js";
+import { settled } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Subscription } from "../subscription.js";
 import { startTraces } from "./index.js";
@@ -81,14 +81,14 @@ describe("the span of a wait", () => {
     const [first, second] = await Promise.all(waiting);
     await settled();
     await held.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await first?.value?.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     expect(second?.value?.state).toBe("held");
     const third = watch(trial.locks.mutex("x").acquire());
     await settled();
     await second?.value?.release();
-    await trial.port.advance(0);
+    await trial.runtime.advance(0);
     await third.value?.release();
     const [byHolder, byFirst, bySecond, byThird] = spans("holdfast.acquire");
     const linkTo = (span: ReadableSpan | undefined): Partial<Link>[] => {
@@ -119,7 +119,7 @@ describe("the span of a wait", () => {
     const mutex = trial.locks.mutex("x");
     await mutex.tryAcquire();
     void watch(mutex.acquire({ waitMs: 10 }));
-    await trial.port.advance(10);
+    await trial.runtime.advance(10);
     const stop = new AbortController();
     void watch(mutex.acquire({ signal: stop.signal }));
     await settled();
@@ -127,7 +127,7 @@ describe("the span of a wait", () => {
     await settled();
     trial.arbiter.fate = "request broken";
     void watch(trial.locks.mutex("y").acquire({ storeTimeoutMs: 100 }));
-    await trial.port.advance(100);
+    await trial.runtime.advance(100);
     expect(ends("holdfast.acquire")).toEqual([
       ["busy", UNSET],
       ["timeout", UNSET],
@@ -168,7 +168,7 @@ describe("the span of a run", () => {
     await others.mutex("y").acquire();
     await locks.mutex("y").tryRun(() => {});
     void watch(locks.mutex("y").run(() => {}, { waitMs: 10 }));
-    await trial.port.advance(10);
+    await trial.runtime.advance(10);
     expect(ends("holdfast.run")).toEqual([
       ["done", UNSET],
       ["failed", ERROR],

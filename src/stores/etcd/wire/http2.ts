@@ -7,7 +7,7 @@
  */
 import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { Backoff } from "../../../time/backoff.js";
-import type { Port } from "../../../time/port.js";
+import type { Runtime } from "../../../time/runtime.js";
 import { TimeLimitError, type Timer, within } from "../../../time/timers.js";
 import type { TlsFiles } from "../../store-url.js";
 import { type CallListener, GrpcCall } from "./grpc.js";
@@ -47,7 +47,7 @@ export class GrpcConnection {
   readonly #session: ClientHttp2Session;
   readonly #authority: string;
   readonly #scheme: string;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   #isOpen = false;
   #openCalls = 0;
   #nextPing: Timer | undefined;
@@ -55,10 +55,10 @@ export class GrpcConnection {
   /** Ends the wait for the answer to a ping, or for the first answer of the member. */
   #limit: Timer | undefined;
 
-  constructor(authority: string, tls: TlsFiles | null, port: Port) {
+  constructor(authority: string, tls: TlsFiles | null, runtime: Runtime) {
     this.#authority = authority;
     this.#scheme = tls ? "https" : "http";
-    this.#port = port;
+    this.#runtime = runtime;
     const session = connect(`${this.#scheme}://${authority}`, {
       ...tls,
       settings: SETTINGS,
@@ -114,7 +114,7 @@ export class GrpcConnection {
       ...metadata,
     });
     this.#openCalls += 1;
-    this.#nextPing ??= this.#port.timers.after(PING_EVERY_MS, () => this.#onPingDue());
+    this.#nextPing ??= this.#runtime.timers.after(PING_EVERY_MS, () => this.#onPingDue());
     return new GrpcCall(stream, listener, (code) => {
       this.#openCalls -= 1;
       // The peer ended the call itself, so it is alive even if its answer to a ping is late.
@@ -125,7 +125,7 @@ export class GrpcConnection {
 
   /** Ends the connection unless its peer answers soon. etcd closes one with too many pings. */
   ping(): void {
-    const nowMs = this.#port.clock.nowMs();
+    const nowMs = this.#runtime.clock.nowMs();
     if (!this.#isOpen || this.isDestroyed || nowMs < this.#pingedMs + MIN_PING_GAP_MS) return;
     this.#pingedMs = nowMs;
     this.#startLimit(PING_ANSWER_MS);
@@ -143,13 +143,13 @@ export class GrpcConnection {
   #onPingDue(): void {
     this.#nextPing = undefined;
     if (this.#openCalls === 0 || this.isDestroyed) return;
-    this.#nextPing = this.#port.timers.after(PING_EVERY_MS, () => this.#onPingDue());
+    this.#nextPing = this.#runtime.timers.after(PING_EVERY_MS, () => this.#onPingDue());
     this.ping();
   }
 
   /** After a sleep of the machine, an earlier ping may still wait for its answer. */
   #startLimit(limitMs: number): void {
-    const { timers } = this.#port;
+    const { timers } = this.#runtime;
     this.#endLimit();
     this.#limit = timers.after(limitMs - LAST_PART_MS, () => {
       this.#limit = timers.after(LAST_PART_MS, () => this.#session.destroy());
@@ -173,7 +173,7 @@ const WAITS_MS = [500, 500];
 export class GrpcMember {
   readonly #authority: string;
   readonly #tls: TlsFiles | null;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #backoff: Backoff;
   #connection: GrpcConnection | null = null;
   /** Connections that take no new calls but still serve open ones. */
@@ -186,11 +186,11 @@ export class GrpcMember {
   #isClosed = false;
 
   /** `authority`: host and port. */
-  constructor(authority: string, tls: TlsFiles | null, port: Port) {
+  constructor(authority: string, tls: TlsFiles | null, runtime: Runtime) {
     this.#authority = authority;
     this.#tls = tls;
-    this.#port = port;
-    this.#backoff = new Backoff(port.random, RETRY_MS);
+    this.#runtime = runtime;
+    this.#backoff = new Backoff(runtime.random, RETRY_MS);
   }
 
   /** The connection, if calls can be sent. */
@@ -205,7 +205,7 @@ export class GrpcMember {
 
   /** Throws the last failure if it is too early to try again. */
   async connect(): Promise<GrpcConnection> {
-    const { clock } = this.#port;
+    const { clock } = this.#runtime;
     if (this.#isClosed) throw new NotConnectedError("the client is closed");
     if (!this.#connection || this.#connection.isOver) {
       if (clock.nowMs() < this.#retryMs) throw this.#failure;
@@ -231,7 +231,7 @@ export class GrpcMember {
   async #wait(opened: Promise<void>): Promise<void> {
     for (const waitMs of WAITS_MS) {
       try {
-        return await within(this.#port.timers, waitMs, opened);
+        return await within(this.#runtime.timers, waitMs, opened);
       } catch (error) {
         if (!(error instanceof TimeLimitError)) throw error;
       }
@@ -240,8 +240,8 @@ export class GrpcMember {
   }
 
   #open(): GrpcConnection {
-    const { clock } = this.#port;
-    const connection = new GrpcConnection(this.#authority, this.#tls, this.#port);
+    const { clock } = this.#runtime;
+    const connection = new GrpcConnection(this.#authority, this.#tls, this.#runtime);
     connection.opened.then(
       () => this.#backoff.reset(),
       (error) => {

@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Garbage, seededGarbage } from "../../../../test/fixtures/garbage.js";
-import { ManualPort, settled } from "../../../../test/fixtures/manual-port.js";
+import { ManualRuntime, settled } from "../../../../test/fixtures/manual-runtime.js";
 import { ReplayServer } from "../../../../test/fixtures/replay-server.js";
 import {
   CONVERSATION,
@@ -12,7 +12,7 @@ import {
   plain,
   type Recording,
 } from "../../../../test/fixtures/zookeeper-conversation.js";
-import type { Port } from "../../../time/port.js";
+import type { Runtime } from "../../../time/runtime.js";
 import type { Address } from "../../store-url.js";
 import { Connection } from "./connection.js";
 import { exists } from "./requests.js";
@@ -21,10 +21,10 @@ const root = join(import.meta.dirname, "../../../..");
 const file = join(root, "test/fixtures/zookeeper-conversation.json");
 const recording: Recording = JSON.parse(readFileSync(file, "utf8"));
 
-function open(address: Address, port: Port = new ManualPort()): Connection {
+function open(address: Address, runtime: Runtime = new ManualRuntime()): Connection {
   const { credentials, timeoutMs } = CONVERSATION;
   const settings = { tls: null, chroot: "", credentials };
-  return new Connection(address, settings, { key: null, timeoutMs }, { openMs: 5_000, port });
+  return new Connection(address, settings, { key: null, timeoutMs }, { openMs: 5_000, runtime });
 }
 
 describe("a recorded conversation", () => {
@@ -54,11 +54,11 @@ describe("a number that has no place in a request", () => {
       openSocket: () => expect.unreachable("a socket was opened"),
     };
     const request = { key: null, timeoutMs: 2 ** 31 };
-    const port = new ManualPort();
+    const runtime = new ManualRuntime();
     const address = { host: "127.0.0.1", port: 2181 };
-    const options = { openMs: 5_000, port };
+    const options = { openMs: 5_000, runtime };
     expect(() => new Connection(address, settings, request, options)).toThrow(RangeError);
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
   });
 });
 
@@ -133,7 +133,7 @@ describe("a connection", () => {
   let server: Server;
   let client: Socket;
   let received: string[];
-  let port: ManualPort;
+  let runtime: ManualRuntime;
   let connection: Connection;
 
   beforeEach(async () => {
@@ -147,10 +147,10 @@ describe("a connection", () => {
     });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
-    port = new ManualPort();
+    runtime = new ManualRuntime();
     const { port: number } = server.address() as { port: number };
     const settings = { tls: null, chroot: "", credentials: [] };
-    const limits = { openMs: 5_000, port };
+    const limits = { openMs: 5_000, runtime };
     const address = { host: "127.0.0.1", port: number };
     connection = new Connection(address, settings, { key: null, timeoutMs }, limits);
     await connection.opened;
@@ -194,13 +194,13 @@ describe("a connection", () => {
   });
 
   it("keeps no process alive", () => {
-    expect(port.alarms).toBe(1);
-    expect(port.keepsAlive).toBe(false);
+    expect(runtime.alarms).toBe(1);
+    expect(runtime.keepsAlive).toBe(false);
   });
 
   it("sends a ping at least every third of the time-out", async () => {
     for (let count = 1; count <= 5; count += 1) {
-      await port.advance(timeoutMs / 3);
+      await runtime.advance(timeoutMs / 3);
       await pings(count);
       // The answer to a request shows that the answer to the ping before it has arrived.
       const request = connection.send(exists("/a"));
@@ -213,18 +213,18 @@ describe("a connection", () => {
   it("ends after two thirds of the time-out without an answer", async () => {
     const silent = { code: "silent", outcome: "unknown" };
     const ended = expect(connection.send(exists("/a"))).rejects.toMatchObject(silent);
-    await port.advance(4 * beatMs - 1);
+    await runtime.advance(4 * beatMs - 1);
     expect(connection.isOpen).toBe(true);
-    await port.advance(1);
+    await runtime.advance(1);
     await ended;
-    expect(port.alarms).toBe(0);
+    expect(runtime.alarms).toBe(0);
   });
 
   it("counts one beat for the time in which the process was stopped", async () => {
-    port.block(10 * timeoutMs);
-    await port.advance(0);
+    runtime.block(10 * timeoutMs);
+    await runtime.advance(0);
     expect(connection.isOpen).toBe(true);
-    await port.advance(3 * beatMs);
+    await runtime.advance(3 * beatMs);
     expect(connection.isOpen).toBe(false);
     await settled();
   });

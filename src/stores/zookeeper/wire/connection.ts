@@ -13,7 +13,7 @@
  */
 
 import { connect } from "node:net";
-import type { Port } from "../../../time/port.js";
+import type { Runtime } from "../../../time/runtime.js";
 import type { Timer } from "../../../time/timers.js";
 import type { Address, TlsFiles } from "../../store-url.js";
 import { type ErrorCode, type RequestOutcome, serverError, ZookeeperError } from "../errors.js";
@@ -62,7 +62,7 @@ export class Connection {
   readonly #request: SessionRequest;
   /** Written before the socket opens: a throw in an event of the socket would end the process. */
   readonly #sessionFrame: Buffer;
-  readonly #port: Port;
+  readonly #runtime: Runtime;
   readonly #watches: WatchTable;
   readonly #pending: PendingRequests;
   readonly #splitter = new FrameSplitter(MAX_REPLY_BYTES);
@@ -87,17 +87,17 @@ export class Connection {
     address: Address,
     settings: ConnectionSettings,
     request: SessionRequest,
-    { openMs, port }: { readonly openMs: number; readonly port: Port },
+    { openMs, runtime }: { readonly openMs: number; readonly runtime: Runtime },
   ) {
     this.address = address;
     this.#settings = settings;
     this.#request = request;
     this.#sessionFrame = sessionFrame(request);
-    this.#port = port;
+    this.#runtime = runtime;
     this.#lastZxid = request.lastZxid ?? 0n;
     this.#watches = request.watches ?? new WatchTable();
     this.#pending = new PendingRequests(settings.chroot, this.#watches);
-    this.#pings = new PingTimer(port.timers, {
+    this.#pings = new PingTimer(runtime.timers, {
       ping: () => this.#socket.write(PING),
       onSilence: () =>
         this.#end("silent", "no sign of life for two thirds of the session's time-out"),
@@ -119,7 +119,7 @@ export class Connection {
       this.#end("connection_lost", error.message || `${error.code}`, error);
     });
     this.#socket.on("close", () => this.#end("connection_lost", this.#howClosed()));
-    this.#openLimit = port.timers.after(openMs, () => {
+    this.#openLimit = runtime.timers.after(openMs, () => {
       this.#end("silent", `no session within ${Math.round(openMs)} ms`);
     });
   }
@@ -182,7 +182,7 @@ export class Connection {
       .map((request) => requestFrame(SET_WATCHES_XID, request, chroot));
     const frames = [this.#sessionFrame, ...proofs, ...watches];
     // Belief in the session counts from here, so nothing may come between this and the sending.
-    this.#requestedMs = this.#port.clock.exactMs();
+    this.#requestedMs = this.#runtime.clock.exactMs();
     this.#socket.write(Buffer.concat(frames));
     this.#planFlush();
   }
@@ -191,7 +191,7 @@ export class Connection {
   #planFlush(): void {
     if (this.#isFlushPlanned || !this.#isConnected || !this.#pending.hasUnsent) return;
     this.#isFlushPlanned = true;
-    this.#port.timers.soon(() => {
+    this.#runtime.timers.soon(() => {
       this.#isFlushPlanned = false;
       if (this.#reason) return;
       this.#pings.sent();

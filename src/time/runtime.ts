@@ -6,7 +6,7 @@ import { systemTimers, type Timers } from "./timers.js";
  * The only source of time and chance. The simulation replaces it, so no other code may ask the
  * system.
  */
-export interface Port {
+export interface Runtime {
   /** The time that deadlines are counted in. */
   readonly clock: Clock;
   /** Calls back later. */
@@ -16,7 +16,7 @@ export interface Port {
 }
 
 /** For stores that keep leases by the monotonic clock of this machine. */
-export const localPort: Port = {
+export const localRuntime: Runtime = {
   clock: monotonicClock,
   timers: systemTimers,
   random: systemRandom,
@@ -30,6 +30,6 @@ export function useClock(clock: Clock): void {
 }
 
 /** For stores across the network: time that also counts the sleep of this machine. */
-export function networkPort(): Port {
-  return { ...localPort, clock: threadClock ?? suspendAware() };
+export function networkRuntime(): Runtime {
+  return { ...localRuntime, clock: threadClock ?? suspendAware() };
 }
