@@ -96,9 +96,27 @@ describe("where no majority remembers", () => {
     const all = [forgot("1"), restarted("2", { maxTtlMs: 60_000, top: 9 }), null];
     const [first, second, third] = admitted(all, rules);
     const boots = { type: "mark", how: "boot", floor: NOW_US };
-    expect(first).toEqual({ ...boots, run: "1", maxTtlMs: 30_000, restMs: 0 });
+    // The second kept its marker: it alone knows how long leases may be.
+    expect(first).toEqual({ ...boots, run: "1", maxTtlMs: 60_000, restMs: 0 });
     expect(second).toEqual({ ...boots, run: "2", maxTtlMs: 60_000, restMs: 0 });
     expect(third).toBe(null);
+  });
+
+  it("a node that waits tells the next one what it waits for", () => {
+    const hourMs = 3_600_000;
+    const young = (more: Partial<Marker>): Survey =>
+      survey("1", { floor: null, fromMs: NOW_US / 1000 + hourMs, ...more });
+    const boots = { type: "mark", how: "boot", maxTtlMs: 30_000, restMs: hourMs };
+    // The second node votes, but was not among the majority that knew of the long lease.
+    const told = (first: Survey): unknown => admitted([first, voting("2"), forgot("3")], rules)[2];
+    expect(told(young({}))).toMatchObject(boots);
+    expect(told(young({ maxTtlMs: 90_000 }))).toMatchObject({ ...boots, maxTtlMs: 90_000 });
+    const longUntilMs = NOW_US / 1000 + hourMs;
+    expect(told(young({ longTtlMs: 500, longUntilMs }))).toMatchObject({ restMs: hourMs + 500 });
+    const before = restarted("1", { longTtlMs: 500, longUntilMs, maxTtlMs: 60_000 });
+    expect(told(before)).toMatchObject({ restMs: hourMs + 500, maxTtlMs: 60_000 });
+    const strange = restarted("1", { set: "x", longTtlMs: 500, longUntilMs });
+    expect(told(strange)).toMatchObject({ restMs: 0 });
   });
 
   it("a node that votes is still asked for its ballots", () => {

@@ -92,18 +92,25 @@ function instruct(
   }
 
   const informed: Informed[] = [];
+  const marked: Informed[] = [];
   let unheard = 0;
   for (const other of others) {
     if (other === null) unheard += 1;
     else if (isInformed(other, set)) informed.push(other);
+    else if (isMarkedFor(other, set)) marked.push(other);
   }
-  const telling = marker ? [{ nowUs, marker }, ...informed] : informed;
+  const canJoin = informed.length >= majority;
+  const telling = marker ? [{ nowUs, marker }, ...informed] : [...informed];
+  // A majority that votes knows of every lease. Fewer nodes may not: then a node that still waits
+  // may be the only one that knows what it waits for.
+  if (!canJoin) telling.push(...marked);
   const maxTtlMs = Math.max(known.maxTtlMs, ...telling.map((one) => one.marker.maxTtlMs));
+  const waitsMs = canJoin ? [] : marked.map(waitMs);
   // rule: restarted-node-asks-for-long-leases
-  const restMs = Math.max(known.restMs, ...telling.map(longRestMs));
+  const restMs = Math.max(known.restMs, ...telling.map(longRestMs), ...waitsMs);
   const top = Math.max(0, ...informed.map((one) => one.marker.top));
 
-  if (informed.length >= majority) {
+  if (canJoin) {
     if (!isMarked) return { type: "mark", run, how: "join", maxTtlMs, restMs, floor: null };
     if (!isOfOther && marker.fromMs * 1000 <= nowUs) return { type: "admit", run, floor: top };
     return null;
@@ -131,9 +138,18 @@ export function longRestMs({ nowUs, marker }: Pick<Informed, "nowUs" | "marker">
 
 type Informed = Survey & { readonly marker: Marker };
 
-/** The node votes: it remembers its votes, or all leases that it forgot are over. */
+/** The node votes: it remembers its votes, or all leases that it forgot have expired. */
 function isInformed(survey: Survey, set: string): survey is Informed {
-  const { marker, run, nowUs } = survey;
-  if (marker?.run !== run || marker.set !== set) return false;
-  return marker.floor !== null && marker.fromMs * 1000 <= nowUs;
+  if (!isMarkedFor(survey, set) || survey.marker.run !== survey.run) return false;
+  return survey.marker.floor !== null && waitMs(survey) <= 0;
+}
+
+/** The node has a marker of this set, maybe of an earlier process. */
+function isMarkedFor(survey: Survey, set: string): survey is Informed {
+  return survey.marker?.set === set;
+}
+
+/** How long the node still waits until it votes. */
+function waitMs({ marker, nowUs }: Informed): number {
+  return Math.ceil(marker.fromMs - nowUs / 1000);
 }

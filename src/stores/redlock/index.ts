@@ -21,6 +21,7 @@ import { checkNamespace } from "../namespace.js";
 import { type Driver, driverOf } from "../redis-client/driver.js";
 import type { Ioredis } from "../redis-client/ioredis.js";
 import type { NodeRedis } from "../redis-client/node-redis.js";
+import { MAX_TTL_MS } from "./membership.js";
 import { NODE_SCRIPTS, RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
 import { openNodes, readRedlockUrl } from "./redlock-url.js";
@@ -115,7 +116,8 @@ function open(options: RedlockStoreOptions, onClose?: () => Promise<unknown>): S
     driftFactor,
     `must be from 0 to ${MAX_DRIFT}`,
   );
-  demand(maxTtlMs >= 1 && Number.isFinite(maxTtlMs), "maxTtlMs", maxTtlMs, "must be at least 1");
+  const isLength = maxTtlMs >= 1 && maxTtlMs <= MAX_TTL_MS;
+  demand(isLength, "maxTtlMs", maxTtlMs, `must be from 1 to ${MAX_TTL_MS}`);
   demand(pollMs === undefined || pollMs >= 1, "pollMs", pollMs, "must be at least 1");
   const isKnown = bootstrap === "wait" || bootstrap === "now";
   demand(isKnown, "bootstrap", bootstrap, 'must be "wait" or "now"');

@@ -17,6 +17,9 @@ const MIN_INTERVAL_MS = 500;
 /** A node that is slow once in its life still counts. */
 const SURVEY_TIMEOUTS = 5;
 
+/** The longest lease: nodes keep ballots and records for a little longer. */
+export const MAX_TTL_MS = 86_400_000;
+
 /** Clocks of nodes and of this client may run apart by a fifth: this part of a time is certain. */
 const TRUSTED_PART = 0.75;
 
@@ -51,12 +54,25 @@ export class Membership {
   }
 
   /**
-   * Whether leases may be this long at all. A lone server that waits after its start has no other
-   * node that remembers a longer lease.
+   * The longest lease that is allowed at all: for at most as long as a node remembers the ballots
+   * above it. A node that has forgotten them would give a lease that was revoked back to its
+   * holder. A single server that waits after its start has no other node that remembers a lease
+   * above `maxTtlMs`.
    */
-  isAllowed(ttlMs: number): boolean {
+  get limitMs(): number {
     const { bootstrap, maxTtlMs } = this.#rules;
-    return !this.#quorum.isLone || bootstrap === "now" || ttlMs <= maxTtlMs;
+    return this.#quorum.isLone && bootstrap === "wait" ? maxTtlMs : MAX_TTL_MS;
+  }
+
+  /** The error for a lease that may never be this long; null if it may. */
+  refusalOf(ttlMs: number): InvalidOptionError | null {
+    const { limitMs } = this;
+    if (ttlMs <= limitMs) return null;
+    const rule =
+      limitMs === MAX_TTL_MS
+        ? `must be at most ${MAX_TTL_MS} with redlock: nodes remember a lease for a day`
+        : `must be at most maxTtlMs (${limitMs}): a server that restarts waits for that time`;
+    return new InvalidOptionError("ttlMs", ttlMs, rule);
   }
 
   /** A majority votes. `bootstrap: "now"` vouches for the time before that, not forever. */
@@ -89,7 +105,7 @@ export class Membership {
 
   /** Whether a majority certainly knows of leases of this length, if they are granted now. */
   isAnnounced(ttlMs: number): boolean {
-    if (this.#quorum.isLone) return this.isAllowed(ttlMs);
+    if (this.#quorum.isLone) return ttlMs <= this.limitMs;
     const { ttlMs: mostMs, untilMs } = this.#announced;
     return Math.ceil(ttlMs) <= mostMs && this.#quorum.runtime.clock.nowMs() < untilMs;
   }
@@ -101,7 +117,7 @@ export class Membership {
    * counted from before it was sent: see docs/stores/redlock.md.
    */
   async announce(ttlMs: number): Promise<boolean> {
-    if (this.#quorum.isLone) return this.isAllowed(ttlMs);
+    if (this.#quorum.isLone || ttlMs > this.limitMs) return ttlMs <= this.limitMs;
     const ttl = Math.ceil(ttlMs);
     const { announceMs } = this.#rules;
     const { set, runtime } = this.#quorum;

@@ -6,6 +6,7 @@ import type { Claim, GoneEvent, Grant } from "../../contract/store.js";
 import { WaitTime } from "../../lease/wait-time.js";
 import type { Driver, OwnConnection } from "../redis-client/driver.js";
 import { readVote } from "./codec.js";
+import { MAX_TTL_MS } from "./membership.js";
 import { RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
 
@@ -112,6 +113,20 @@ it("a lease that is revoked during its resume hears of the revocation", async ()
   const gone = new Promise<GoneEvent>((resolve) => store.onEvent(resolve));
   const grant = await store.resume(claim, 64n);
   expect(await gone).toEqual({ type: "gone", grant, reason: "revoked", detail: "by hand" });
+});
+
+it("a lease never outlives what nodes remember of it", async () => {
+  const held = ["a", "b", "c"].map((name) =>
+    answering(name, { raise: 1, resume: ["G", 1], vote: 1 }),
+  );
+  const store = new RedlockStore(held, settings, new ManualRuntime());
+  const days = { ...claim, ttlMs: MAX_TTL_MS + 1 };
+  const refusal = { code: "HF_INVALID_OPTION" };
+  await expect(store.acquire(days, null)).rejects.toMatchObject(refusal);
+  await expect(store.resume(days, 64n)).rejects.toMatchObject(refusal);
+  const grant = (await store.acquire({ ...claim, ttlMs: MAX_TTL_MS }, null)) as Grant;
+  const renewals = await store.renew([{ grant, ttlMs: days.ttlMs }]);
+  expect(renewals).toMatchObject([{ type: "unknown", error: refusal }]);
 });
 
 it("a try that was aborted between two rounds does not keep the process alive", async () => {

@@ -14,7 +14,7 @@ import type {
   Wait,
 } from "../../contract/store.js";
 import { assert } from "../../errors/assert.js";
-import { ClosedError, InvalidOptionError, type StoreError } from "../../errors/index.js";
+import { ClosedError, type StoreError } from "../../errors/index.js";
 import { MetaText } from "../../rules/meta-text.js";
 import { keyOf, type Space } from "../../rules/name.js";
 import { networkRuntime, type Runtime } from "../../time/runtime.js";
@@ -123,7 +123,8 @@ export class RedlockStore implements Store {
 
   async acquire(claim: Claim, wait: Wait | null): Promise<Grant | Busy> {
     if (this.#isClosed) throw new ClosedError({ store: this.name });
-    if (!this.#membership.isAllowed(claim.ttlMs)) throw tooLong(claim.ttlMs, this.#membership);
+    const refusal = this.#membership.refusalOf(claim.ttlMs);
+    if (refusal) throw refusal;
     this.#wakeUps.listen();
     const keys = this.#layout.keysOf(claim.space, claim.name);
     const acquisition = new Acquisition(claim, keys, wait, this.#parts);
@@ -166,6 +167,8 @@ export class RedlockStore implements Store {
   }
 
   async resume(claim: Claim, token: bigint): Promise<Grant | null> {
+    const refusal = this.#membership.refusalOf(claim.ttlMs);
+    if (refusal) throw refusal;
     const keys = this.#layout.keysOf(claim.space, claim.name);
     this.#wakeUps.listen();
     const grant = await this.#renewals.resume(claim, keys, token);
@@ -222,11 +225,6 @@ export class RedlockStore implements Store {
     this.#wakeUps.close();
     await this.#onClose();
   }
-}
-
-function tooLong(ttlMs: number, { maxTtlMs }: Membership): InvalidOptionError {
-  const rule = `must be at most maxTtlMs (${maxTtlMs}): a server that restarts waits for that time`;
-  return new InvalidOptionError("ttlMs", ttlMs, rule);
 }
 
 function grantOfThisStore(grant: Grant): QuorumGrant {

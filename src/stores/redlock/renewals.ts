@@ -67,9 +67,15 @@ export class Renewals {
    */
   async renew(leases: readonly Lease[]): Promise<readonly Renewal[]> {
     const results: Results = new Map();
-    const announced = leases.filter(({ ttlMs }) => this.#membership.isAnnounced(ttlMs));
     // An announcement may end at any time, so each lease is asked about once.
     const others = new Set(leases);
+    for (const lease of leases) {
+      const error = this.#membership.refusalOf(lease.ttlMs);
+      if (!error) continue;
+      results.set(lease, { type: "unknown", error });
+      others.delete(lease);
+    }
+    const announced = [...others].filter(({ ttlMs }) => this.#membership.isAnnounced(ttlMs));
     for (const lease of announced) others.delete(lease);
     await Promise.all([
       this.#renewAll(announced, true, results),
