@@ -5,6 +5,7 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Command } from "../../src/rules/ledger-command.js";
+import { decodePage } from "../../src/stores/postgres/codec.js";
 import { SCHEMA } from "../../src/stores/postgres/schema.generated.js";
 import { LedgerFunctions } from "../fixtures/ledger-functions.js";
 import { requestOf } from "../fixtures/ledger-script.js";
@@ -79,15 +80,31 @@ async function ask(): Promise<Record<string, string>> {
 
 const DAMAGE = [
   ["name", "last = 9223372036854775807"],
+  ["name", "last = -1"],
+  ["name", "last = 1"],
   ["name", "lease.granted = -9223372036854775807"],
   ["name", "lease.expiry = 9223372036854775807"],
+  ["name", "lease.expiry = -9223372036854775807"],
+  ["name", "lease.expiry = null"],
+  ["name", "lease.owner = null"],
+  ["name", "lease.owner = null, lease.expiry = 0"],
+  ["name", "lease.token = null"],
+  ["name", "lease.token = 9223372036854775807"],
+  ["name", "lease.span = 2147483647"],
   ["name", "place = 9223372036854775807"],
   ["name", "shared = 2147483647, shared_weight = 9223372036854775807"],
+  ["name", "shared = -1"],
+  ["name", "shared = shared + 1"],
+  ["name", "shared_weight = -9223372036854775807"],
   ["name", "waiting = 2147483647"],
+  ["name", "waiting = -1"],
   ["name", "last_tombstone = 9223372036854775807, silent = -9223372036854775808"],
   ["name", "mark_until = 9223372036854775807"],
+  ["name", "mark_until = 8e15"],
   ["name", "lease.client = null, lease.meta = null"],
   ["holder", "expiry = 9223372036854775807, granted = -9223372036854775807"],
+  ["holder", "expiry = -9223372036854775807"],
+  ["holder", "span = 2147483647"],
   ["holder", "weight_limit = -1, weight = 9223372036854775807"],
   ["waiter", "span = -5, offer = 9223372036854775807"],
   ["waiter", "since = -9223372036854775807"],
@@ -109,6 +126,17 @@ it.each(DAMAGE.flatMap((damage) => [[...damage, false] as const, [...damage, tru
     }
   },
 );
+
+it("is left out of a list, which has all other names", async () => {
+  await fill(true);
+  for (const key of ["l:a", "l:z"]) await ledger.do(mutex(key, "o"));
+  await client.query("update holdfast.holder set granted = -9223372036854775807");
+  const { rows } = await client.query("select holdfast.list_2('s', '', '', 10) as page");
+  const unreadable: string[] = [];
+  const { names } = decodePage(rows[0].page, (key) => unreadable.push(key));
+  expect(names.map(({ key }) => key)).toEqual(["l:a", "l:z"]);
+  expect(unreadable).toEqual([BAD]);
+});
 
 it("works again when the damaged rows are removed", async () => {
   await fill(true);

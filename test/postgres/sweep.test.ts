@@ -164,6 +164,42 @@ describe("the sweeper keeps", () => {
   });
 });
 
+describe("a damaged row", () => {
+  const year = 365 * 24 * HOUR_US;
+
+  it.each([
+    ["9223372036854775807", "the highest number"],
+    ["9007199254740991", "the highest token"],
+    [`${Date.now() * 1_000 + 2 * year}`, "two years ahead"],
+    ["-1", "negative"],
+  ])("with the token %s (%s) stays, and raises no floor", async (last) => {
+    const firsts = ["l:a", "l:bad", "l:c"].map((key) => acquire(key));
+    await execute([...firsts, ...firsts.map((first) => release(first))]);
+    await server.ask("update holdfast.name set last = $1 where key = 'l:bad'", [last]);
+    await sweep();
+    expect(await keys()).toEqual(["l:bad"]);
+    const token = await tokenOf([acquire("l:d")]);
+    expect(token).toBeLessThan(Date.now() * 1_000 + HOUR_US);
+  });
+
+  it.each([
+    ["name", "lease.owner = null"],
+    ["name", "lease.token = 9223372036854775807"],
+    ["name", "lease.expiry = (lease).granted - 1"],
+    ["name", "shared = -1"],
+    ["holder", "expiry = -9223372036854775807"],
+  ])("of a holder is not taken for an old one: %s, %s", async (table, change) => {
+    const mode = table === "holder" ? "shared" : "exclusive";
+    await execute([acquire("l:bad", { mode }), acquire("l:good", { ttlUs: 1 })]);
+    await server.ask(`update holdfast.${table} set ${change} where key = 'l:bad'`);
+    await untilExpired();
+    await sweep();
+    expect(await keys()).toEqual(["l:bad"]);
+    const asked = execute([acquire("l:bad"), acquire("l:other")]);
+    expect((await asked).map((reply) => reply.type)).toEqual([undefined, "granted"]);
+  });
+});
+
 describe("beside clients that lock", () => {
   it("gives no token twice and loses no holder", async () => {
     // Ahead of the clock: only rows and floors keep the tokens above it.
@@ -247,6 +283,20 @@ describe("sweep_2", () => {
     expect(Number(rest)).toBeGreaterThan(590);
     expect(Number(rest)).toBeLessThan(600);
   });
+
+  it.each(["1 hour", "1 year", "infinity"])(
+    "goes on at once where the clock was ahead by %s when it rested",
+    async (ahead) => {
+      await server.ask("insert into holdfast.name (namespace, key) values ($1, 'l:x')", [
+        namespace,
+      ]);
+      const due = ahead === "infinity" ? "'infinity'" : `clock_timestamp() + interval '${ahead}'`;
+      await server.ask(`update holdfast.sweep set due = ${due}`);
+      await untilDone();
+      expect(await keys()).toEqual([]);
+      expect(await once()).toBe(false);
+    },
+  );
 
   it("is done by one client at a time", async () => {
     const other = await server.client();

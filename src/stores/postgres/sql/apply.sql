@@ -81,6 +81,7 @@ declare
   new_gone bigint;
   x record;
 begin
+  perform holdfast.refuse_damage_2(holdfast.is_row_sound_2(r));
   if (r.lease).expiry <= now_us or not holdfast.needs_no_upkeep_2(r, now_us) then
     x := holdfast.expire_2(r, now_us, slice);
     r := x.r; slice := x.slice; behind := x.behind;

@@ -72,7 +72,7 @@ begin
   token := holdfast.next_token_2(r.last, now_us);
   if token > holdfast.max_token_2() then
     reply := 'U["l"]';
-  elsif now_us >= grants_from and (holdfast.is_free_2(r, now_us)
+  elsif now_us >= grants_from and (holdfast.is_free_2(r)
       or holdfast.may_join_2(r, c.is_exclusive, c.weight, c.weight_limit))
     and not (r.waiting > 0 and exists (select from holdfast.client o
       where o.namespace = r.namespace and o.key = r.key and not o.suspect)) then

@@ -28,6 +28,7 @@ begin
   if r.shared > 0 then
     select (holdfast.as_lease_2(h)).* into l from holdfast.holder h
       where h.namespace = r.namespace and h.key = r.key order by h.expiry, h.token limit 1;
+    perform holdfast.refuse_damage_2(l.owner is null or holdfast.is_lease_sound_2(l));
   end if;
   return l;
 end $$;
@@ -36,6 +37,8 @@ create or replace function holdfast.put_holder_2(
   inout r holdfast.name, is_exclusive boolean, l holdfast.lease
 ) language plpgsql as $$
 begin
+  -- The terms of a waiter come from its row.
+  perform holdfast.refuse_damage_2(holdfast.is_lease_sound_2(l));
   r.last := l.token + l.span - 1;
   if is_exclusive then
     r.lease := l;
@@ -95,7 +98,9 @@ begin
     select (holdfast.as_lease_2(h)).* into l from holdfast.holder h
       where h.namespace = r.namespace and h.key = r.key and h.owner = asker;
   end if;
-  if l.owner is null or l.expiry > now_us then return; end if;
+  if l.owner is null then return; end if;
+  perform holdfast.refuse_damage_2(holdfast.is_lease_sound_2(l));
+  if l.expiry > now_us then return; end if;
   r := holdfast.lapse_2(r, l);
   l := null;
 end $$;

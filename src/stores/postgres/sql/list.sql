@@ -28,7 +28,12 @@ begin
     if (r.lease).owner is null and r.shared = 0 and r.waiting = 0 and r.mark_until is null then
       continue;
     end if;
-    view := holdfast.view_2(r, now_us);
+    -- A damaged row is a line of its own, which the client cannot read and reports.
+    begin
+      view := holdfast.view_2(r, now_us);
+    exception when data_exception then
+      view := to_jsonb(sqlerrm);
+    end;
     if view <> '[[], [], null]' then
       lines := lines || jsonb_build_array(r.key, view)::text;
     end if;

@@ -148,7 +148,7 @@ begin
     w := head.waiter;
     token := holdfast.next_token_2(r.last, now_us);
     exit when r.mark_until is null and (token > holdfast.max_token_2()
-      or not holdfast.is_free_2(r, now_us)
+      or not holdfast.is_free_2(r)
         and not holdfast.may_join_2(r, w.exclusive, w.weight, w.weight_limit));
     if done > 0 then
       behind := slice = 0;

@@ -105,6 +105,32 @@ language sql immutable as $$
   select greatest(now_us, last + 1)
 $$;
 
+-- Damage. No command writes the values that these functions refuse: somebody else changed the row,
+-- or it was damaged on its way to the disk and back. Nobody is granted such a name (apply.sql), and
+-- the sweeper keeps its row. Without arithmetic, which fails for extreme numbers.
+
+create or replace function holdfast.is_lease_sound_2(l holdfast.lease) returns boolean
+language sql immutable as $$
+  select l is not null and l.expiry >= l.granted and l.token > 0 and l.weight > 0
+    and l.weight <= l.weight_limit and l.span between 1 and holdfast.max_span_2()
+$$;
+
+create or replace function holdfast.is_row_sound_2(r holdfast.name) returns boolean
+language sql immutable as $$
+  select r.last >= 0 and r.shared >= 0 and r.shared_weight >= r.shared and r.waiting >= 0
+    and (r.lease is null or r.shared = 0 and holdfast.is_lease_sound_2(r.lease)
+      and (r.lease).token <= r.last)
+    and (r.mark_until is null or r.mark_token is not null and r.mark_meta is not null)
+$$;
+
+-- Fails the command, and with it only the commands on the same name (execute.sql).
+create or replace function holdfast.refuse_damage_2(is_sound boolean) returns void
+language plpgsql as $$
+begin
+  if is_sound then return; end if;
+  raise 'the row has values that no command writes' using errcode = 'data_exception';
+end $$;
+
 -- A name and its exclusive holder.
 
 -- Whether a name has nothing but, perhaps, an exclusive holder.
@@ -120,10 +146,10 @@ returns boolean language sql immutable as $$
     and (r.waiting = 0 or r.silent > now_us)
 $$;
 
--- Whether nobody holds a name.
-create or replace function holdfast.is_free_2(r holdfast.name, now_us bigint) returns boolean
+-- Whether a name has no holder. The upkeep removes a holder that has expired (queue.sql).
+create or replace function holdfast.is_free_2(r holdfast.name) returns boolean
 language sql immutable as $$
-  select r.shared = 0 and ((r.lease).owner is null or (r.lease).expiry <= now_us)
+  select r.shared = 0 and r.lease is null
 $$;
 
 create or replace function holdfast.is_held_by_2(r holdfast.name, asker text, now_us bigint)
@@ -141,7 +167,7 @@ $$;
 create or replace function holdfast.may_grant_2(
   r holdfast.name, c holdfast.command_2, now_us bigint
 ) returns boolean language sql immutable as $$
-  select holdfast.has_single_holder_2(r) and holdfast.is_free_2(r, now_us)
+  select holdfast.has_single_holder_2(r) and holdfast.is_free_2(r)
     and holdfast.are_terms_valid_2(c) and holdfast.is_credible_2(c.seen, r.last, now_us)
     and greatest(r.last, c.seen) < holdfast.max_token_2() and c.not_after >= now_us
 $$;
@@ -177,6 +203,6 @@ $$;
 create or replace function holdfast.may_extend_2(
   r holdfast.name, c holdfast.command_2, now_us bigint
 ) returns boolean language sql immutable as $$
-  select holdfast.needs_no_upkeep_2(r, now_us) and (c.verb = 'confirm'
-    or c.ttl <= holdfast.max_lease_us_2() and c.not_after >= now_us)
+  select holdfast.needs_no_upkeep_2(r, now_us) and holdfast.is_row_sound_2(r)
+    and (c.verb = 'confirm' or c.ttl <= holdfast.max_lease_us_2() and c.not_after >= now_us)
 $$;

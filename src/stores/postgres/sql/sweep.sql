@@ -18,11 +18,24 @@ create table if not exists holdfast.sweep (
 );
 insert into holdfast.sweep values (true, '-infinity', false, '', '') on conflict do nothing;
 
+-- The pause between two rounds through all rows.
+create or replace function holdfast.sweep_pause_2() returns interval
+language sql immutable as $$ select interval '10 minutes' $$;
+
+-- A name stays for at least this long after its last grant.
+create or replace function holdfast.min_idle_us_2() returns bigint language sql immutable as $$
+  select 600000000::bigint
+$$;
+
 -- Removes names that were not granted for `age_us`, among the next `size` in the order of their
 -- keys. Returns the last key that was looked at; null after the last row. A name goes when nothing
 -- of it is alive: no holder, no waiter, no mark and no tombstone; what is dead goes with it.
 -- A batch that waits for such a row finds it gone, and is sent again (40001). A batch that inserts
 -- the row reads the floor afterwards. Tokens ahead of the clock say nothing about the time.
+--
+-- A damaged row stays. Its token would become the floor, from which all names of the namespace
+-- count on. So the floor rises no further than any client can raise a token: a year ahead of the
+-- clock.
 create or replace function holdfast.sweep_names_2(
   inout namespace text, inout key text, size integer, age_us bigint
 ) language plpgsql volatile set search_path = pg_catalog, pg_temp set jit = off as $$
@@ -39,6 +52,7 @@ begin
       where (n.namespace, n.key) > (sweep_names_2.namespace, sweep_names_2.key)
         and (edge is null or (n.namespace, n.key) <= (edge.namespace, edge.key))
         and n.last not between now_us - age_us and now_us
+        and holdfast.is_row_sound_2(n) and holdfast.is_credible_2(n.last, 0, now_us)
         and ((n.lease).owner is null or (n.lease).expiry <= now_us)
         and (n.mark_until is null or n.mark_until <= now_us)
         and n.last_tombstone <= now_us
@@ -48,7 +62,8 @@ begin
   select array_agg(n.ctid) into idle from holdfast.name n
     where n.ctid = any (idle)
       and (n.shared = 0 or not exists (select from holdfast.holder h
-        where h.namespace = n.namespace and h.key = n.key and h.expiry > now_us))
+        where h.namespace = n.namespace and h.key = n.key
+          and (h.expiry > now_us or not holdfast.is_lease_sound_2(holdfast.as_lease_2(h)))))
       and (n.waiting = 0 or not exists (select from holdfast.client c
         where c.namespace = n.namespace and c.key = n.key and c.gone > now_us));
   if idle is not null then
@@ -118,17 +133,21 @@ declare
 begin
   -- An older snapshot would not see all holders and waiters of the rows that it locks.
   if current_setting('transaction_isolation') <> 'read committed' then return false; end if;
-  select * into s from holdfast.sweep where due <= clock_timestamp() for update skip locked;
+  -- A time beyond the pause comes from a clock that was set back since then.
+  select * into s from holdfast.sweep
+    where due not between clock_timestamp() and clock_timestamp() + holdfast.sweep_pause_2()
+    for update skip locked;
   if not found then return false; end if;
+  s.due := '-infinity';
   if s.is_at_fences then
     select * into s.namespace, s.key
       from holdfast.sweep_fences_2(s.namespace, s.key, size, holdfast.fence_age());
   else
     select * into s.namespace, s.key
-      from holdfast.sweep_names_2(s.namespace, s.key, size, 600000000::bigint);
+      from holdfast.sweep_names_2(s.namespace, s.key, size, holdfast.min_idle_us_2());
   end if;
   if s.key is null then
-    if s.is_at_fences then s.due := clock_timestamp() + interval '10 minutes'; end if;
+    if s.is_at_fences then s.due := clock_timestamp() + holdfast.sweep_pause_2(); end if;
     s.is_at_fences := not s.is_at_fences;
     s.namespace := '';
     s.key := '';

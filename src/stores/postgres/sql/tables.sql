@@ -2,9 +2,9 @@
 -- The common case needs nothing else: the one exclusive holder is in that row. The counts in the
 -- row say whether the other tables have rows of the name; otherwise they are not read.
 --
--- Times are microseconds of the server's clock. There are no checks: each costs as much as half an
--- UPDATE. A row with numbers that no client wrote fails the commands on its own name only
--- (batch.sql), and the client refuses to read what is no whole number below 2^53.
+-- Times are microseconds of the server's clock. Most tables have no check constraints, because each
+-- costs as much as half an UPDATE. The functions refuse rows with values that no command writes
+-- (rules.sql): only commands on the same name fail.
 create schema if not exists holdfast;
 
 -- The functions run with the rights of the role that makes them. A role that owns the schema, may
