@@ -4,7 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pack } from "./pack.mjs";
 import { runTool } from "./run.mjs";
+import { SilenceLimit } from "./silence-limit.mjs";
 
+/** Each takes less than a minute on a machine with nothing else to do. */
+const CHECK_MS = 10 * 60_000;
 const TYPE_RESOLUTION = "@arethetypeswrong/cli/dist/index.js";
 // By default it has four checkers, which infer the same types four times over.
 const TYPES = /** @type {const} */ (["typescript/bin/tsc", "--checkers", "1"]);
@@ -48,9 +51,16 @@ export async function check({ onPlan, onStart, onEnd }, options) {
     for (let next = left.shift(); next; next = left.shift()) {
       const [title, bin, ...args] = next;
       onStart(title);
-      const { code, output } = await runTool(bin, args, { ...options, quiet: true });
+      const ending = new AbortController();
+      const limit = new SilenceLimit(
+        () => CHECK_MS,
+        () => ending.abort("It hung, and was killed.\n"),
+      );
+      const { signal } = ending;
+      const { code, output } = await runTool(bin, args, { ...options, quiet: true, signal });
+      limit.stop();
       const command = `node ${join("node_modules", bin)} ${args.join(" ")}`.trim();
-      onEnd({ title, code, output: output.trimEnd(), command });
+      onEnd({ title, code, output: `${signal.reason ?? ""}${output}`.trimEnd(), command });
     }
   };
   await Promise.all([work(), work()]);

@@ -1,16 +1,9 @@
 // A test run leaves nothing behind: this finds files, folders and processes that it did leave.
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { kill, processesWith } from "./processes.mjs";
 
 /** Every process that a run starts has this variable. */
 const RUN = "HOLDFAST_TEST_RUN";
@@ -81,45 +74,4 @@ function homeEntries() {
 /** @param {string} folder */
 function entriesOf(folder) {
   return new Set(readdirSync(folder));
-}
-
-/**
- * The processes whose environment has this entry. Found on Linux only.
- *
- * @param {string} entry
- */
-function processesWith(entry) {
-  const found = [];
-  for (const name of entriesOfProc()) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) continue;
-    try {
-      const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
-      if (!environment.includes(entry)) continue;
-      const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
-      // A process that has ended and was not waited for has no program any more.
-      readlinkSync(`/proc/${pid}/exe`);
-      found.push({ pid, command });
-    } catch {
-      // It has ended meanwhile, or belongs to another user.
-    }
-  }
-  return found;
-}
-
-function entriesOfProc() {
-  try {
-    return readdirSync("/proc");
-  } catch {
-    return [];
-  }
-}
-
-/** @param {number} pid */
-function kill(pid) {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has ended meanwhile.
-  }
 }

@@ -25,6 +25,7 @@ export const projects = {
     "lab/!(matrix).test.ts",
     "lab/{timeline,pages}/*.test.ts",
     "test/*.test.ts",
+    "scripts/*.test.mjs",
   ],
   package: ["test/package/**/*.test.ts"],
   stores: ["servers", "faults", "stores", ...stores].map((folder) => `test/${folder}/**/*.test.ts`),

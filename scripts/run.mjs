@@ -2,20 +2,30 @@
 import { spawn } from "node:child_process";
 import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
+import { killTree } from "./processes.mjs";
 
 /** The folder of the project, with a slash at its end. */
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
  * `quiet` collects the output instead of showing it; `isLow` lets other processes go first; `env`
- * is added to the environment; `onMessage` gets what the child sends by `process.send`.
+ * is added to the environment; `onMessage` gets what the child sends by `process.send`; an abort of
+ * `signal` kills the child with everything that it started.
  *
  * @typedef {object} RunOptions
  * @property {boolean} [quiet]
  * @property {boolean} [isLow]
  * @property {Readonly<Record<string, string>>} [env]
  * @property {(message: any) => void} [onMessage]
+ * @property {AbortSignal} [signal]
+ * @property {string} [cwd] default: the folder of the project
  */
+
+/** The variable that says by which call of `run` a process was started, directly or not. */
+const STARTED_BY = "HOLDFAST_STARTED_BY";
+/** A child that was killed, or has left a process behind, may keep its output open. */
+const OUTPUT_END_MS = 10_000;
+let runs = 0;
 
 /**
  * Runs a command to its end. A signal that would end this process is passed on first, so that
@@ -27,11 +37,13 @@ export const root = fileURLToPath(new URL("..", import.meta.url));
  * @returns {Promise<{ code: number, output: string }>}
  */
 export function run(command, args, options = {}) {
-  const { quiet = false, isLow = false, env = {}, onMessage } = options;
+  const { quiet = false, isLow = false, env = {}, onMessage, signal, cwd = root } = options;
+  runs += 1;
+  const mark = `${process.pid}-${runs}`;
   return new Promise((resolve) => {
     const child = spawn(command, args, {
-      cwd: root,
-      env: { ...process.env, ...env },
+      cwd,
+      env: { ...process.env, ...env, [STARTED_BY]: mark },
       stdio: [
         quiet ? "ignore" : "inherit",
         quiet ? "pipe" : "inherit",
@@ -51,6 +63,9 @@ export function run(command, args, options = {}) {
     };
     for (const signal of ENDINGS) process.on(signal, relay);
 
+    const end = () => killTree(child.pid ?? 0, `${STARTED_BY}=${mark}`);
+    signal?.addEventListener("abort", end);
+
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", (text) => {
@@ -58,7 +73,15 @@ export function run(command, args, options = {}) {
       });
     }
     child.on("error", (error) => resolve({ code: 127, output: error.message }));
+    child.on("exit", () => {
+      const destroy = () => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      };
+      setTimeout(destroy, OUTPUT_END_MS).unref();
+    });
     child.on("close", (code) => {
+      signal?.removeEventListener("abort", end);
       for (const signal of ENDINGS) process.off(signal, relay);
       if (ending) process.exit(128 + constants.signals[ending]);
       resolve({ code: code ?? 1, output });

@@ -9,8 +9,9 @@ import { Leftovers } from "./leftovers.mjs";
 import { fetchServer } from "./newer-servers.mjs";
 import { jobsOf, stores, words } from "./parts.mjs";
 import { duration, Progress } from "./progress.mjs";
-import { root, run, runTool } from "./run.mjs";
+import { root, run } from "./run.mjs";
 import { build, buildLab, buildSimulation, install } from "./setup.mjs";
+import { runVitest } from "./vitest-job.mjs";
 
 /** @typedef {import("./parts.mjs").Job} Job */
 /** @typedef {{ title: string, text: string, repeat: string }} Failure */
@@ -160,10 +161,10 @@ async function runChecks(isLow, counts) {
 async function runProject({ project, files = [] }, isLow, variables, counts) {
   let hasEnded = false;
   /** @param {import("./vitest-events.mjs").Event} event */
-  const onMessage = (event) => {
+  const onEvent = (event) => {
     switch (event.type) {
       case "planned":
-        return progress.planFiles(event.files);
+        return progress.planFiles(event.files.length);
       case "started":
         return progress.start(event.file);
       case "failed": {
@@ -182,11 +183,10 @@ async function runProject({ project, files = [] }, isLow, variables, counts) {
       }
     }
   };
-  const { code, output } = await runTool(
-    "vitest/vitest.mjs",
-    ["run", `--project=${project}`, ...files],
-    { quiet: true, isLow, env: { ...env, ...variables }, onMessage },
-  );
+  const { code, output } = await runVitest(["run", `--project=${project}`, ...files], onEvent, {
+    isLow,
+    env: { ...env, ...variables },
+  });
   if (counts.failed > 0 || (code === 0 && hasEnded)) return;
   const repeat = repeatOf(project, files.join(" "), null, variables);
   fail({ title: `${project} ended with ${code}`, text: output, repeat }, counts);

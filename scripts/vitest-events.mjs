@@ -1,12 +1,17 @@
-// A reporter for vitest that tells the test run what happens: see test.mjs.
+// A reporter for vitest that tells the test run what happens: see vitest-job.mjs.
 import { relative } from "node:path";
 
 /**
  * @typedef {{ file: string, test: string | null, text: string }} Failure `test`: null for the file
- * @typedef {{ type: "planned", files: number }
+ * @typedef {{ type: "planned", files: string[], patienceMs: number }
  *   | { type: "started", file: string }
+ *   | { type: "collected", file: string, patienceMs: number }
+ *   | { type: "test started", file: string, test: string }
+ *   | { type: "test ended", file: string, test: string }
+ *   | { type: "progress" }
  *   | { type: "failed", failure: Failure }
  *   | { type: "ended", file: string, passed: number, skipped: number, ms: number }} Event
+ * `patienceMs`: how long a test, with a hook, may take before vitest itself ends it.
  */
 
 export class VitestEvents {
@@ -15,13 +20,46 @@ export class VitestEvents {
 
   /** @param {readonly import("vitest/node").TestSpecification[]} specifications */
   onTestRunStart(specifications) {
-    tell({ type: "planned", files: specifications.length });
+    const patiences = specifications.map(({ project }) => {
+      return project.config.testTimeout + project.config.hookTimeout;
+    });
+    tell({
+      type: "planned",
+      files: specifications.map(({ moduleId }) => nameOf(moduleId)),
+      patienceMs: Math.max(0, ...patiences.filter(Number.isFinite)),
+    });
   }
 
   /** @param {import("vitest/node").TestModule} module */
   onTestModuleStart({ moduleId }) {
     this.#running.add(moduleId);
     tell({ type: "started", file: nameOf(moduleId) });
+  }
+
+  /** @param {import("vitest/node").TestModule} module */
+  onTestModuleCollected({ moduleId, children, project }) {
+    const timeouts = [...children.allTests()].map(({ options }) => options.timeout ?? 0);
+    const longestMs = Math.max(0, ...timeouts.filter(Number.isFinite));
+    const patienceMs = longestMs + project.config.hookTimeout;
+    tell({ type: "collected", file: nameOf(moduleId), patienceMs });
+  }
+
+  /** @param {import("vitest/node").TestCase} test */
+  onTestCaseReady(test) {
+    tell({ type: "test started", file: nameOf(test.module.moduleId), test: pathOf(test) });
+  }
+
+  /** @param {import("vitest/node").TestCase} test */
+  onTestCaseResult(test) {
+    tell({ type: "test ended", file: nameOf(test.module.moduleId), test: pathOf(test) });
+  }
+
+  onHookStart() {
+    tell({ type: "progress" });
+  }
+
+  onHookEnd() {
+    tell({ type: "progress" });
   }
 
   /** @param {import("vitest/node").TestModule} module */
