@@ -5,9 +5,9 @@ export type { ListOptions, RevokeOptions } from "./api/inspection.js";
 export type {
   Examination,
   ExamineOptions,
+  FailureCase,
   Finding,
   Severity,
-  Survival,
 } from "./contract/examination.js";
 export type { HolderView, LockView, MarkView, Meta, WaiterView } from "./contract/store.js";
 export type {

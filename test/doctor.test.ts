@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { processChecks } from "../src/api/process-check.js";
+import { processChecks } from "../src/api/doctor.js";
 import type { Severity } from "../src/contract/examination.js";
 import { etcdChecks } from "../src/stores/etcd/doctor.js";
 import { fileChecks } from "../src/stores/file/examination.js";

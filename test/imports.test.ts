@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 const src = join(import.meta.dirname, "../src");
 
 const ground = "contract errors events options rules time";
-const store = `${ground} stores stores/doctor`;
+const store = `${ground} stores`;
 const above = `api lease locks ${ground}`;
 
 /** The folders that each folder of src may import from, besides its own files. */
@@ -22,7 +22,6 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   "families/ledger": `families ${ground}`,
   "families/session": `families ${ground}`,
   stores: ground,
-  "stores/doctor": ground,
   "stores/memory": `families/ledger ${store}`,
   "stores/file": `families/ledger ${store}`,
   "stores/postgres": `families/ledger ${store}`,

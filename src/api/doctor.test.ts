@@ -11,19 +11,19 @@ function storeWith(examine: Store["examine"]): Store {
 describe("an examination", () => {
   it("has the findings of the store and of the process", async () => {
     const locks = new Holdfast(memoryStore());
-    const { store, findings, survivals } = await locks.examine();
+    const { store, findings, failureCases } = await locks.examine();
     expect(store).toBe("memory");
     expect(findings.map(({ id }) => id)).toEqual(["memory/scope", "process/event-loop"]);
     expect(findings[0]).toMatchObject({ id: "memory/scope", severity: "note" });
-    expect(survivals.some(({ isSafe }) => !isSafe)).toBe(true);
+    expect(failureCases.some(({ isSafe }) => !isSafe)).toBe(true);
     await locks.close();
   });
 
   it("has the findings of the process where the store has none", async () => {
     const locks = new Holdfast(storeWith(undefined));
-    const { findings, survivals } = await locks.examine();
+    const { findings, failureCases } = await locks.examine();
     expect(findings.map(({ id }) => id)).toEqual(["process/event-loop"]);
-    expect(survivals).toEqual([]);
+    expect(failureCases).toEqual([]);
     await locks.close();
   });
 
@@ -42,7 +42,7 @@ describe("an examination", () => {
     const asked: number[] = [];
     const store = storeWith(async ({ ttlMs }) => {
       asked.push(ttlMs);
-      return { store: "test", findings: [], survivals: [] };
+      return { store: "test", findings: [], failureCases: [] };
     });
     const locks = new Holdfast(store, { ttlMs: 7_000 });
     await Promise.all([locks.examine(), locks.examine({ ttlMs: 50 })]);

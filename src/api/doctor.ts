@@ -1,11 +1,54 @@
-import type { Examination, ExamineOptions } from "../contract/examination.js";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import {
+  type Check,
+  checksOver,
+  type Examination,
+  type ExamineOptions,
+  note,
+  ok,
+  warning,
+} from "../contract/examination.js";
 import { unlessAborted } from "../lease/abort-listeners.js";
 import type { Client } from "../lease/client.js";
 import { knownOptions } from "../options/known-options.js";
 import { checkDuration } from "../options/options.js";
+import { renewAfterMs } from "../rules/renewal-pace.js";
 import { pause } from "../time/pause.js";
 import { within } from "../time/timers.js";
-import { MEASURED_MS, measureLoopDelay, processChecks } from "./process-check.js";
+
+/** How long the event loop is measured, and how often its delay is sampled. */
+const MEASURED_MS = 500;
+const SAMPLE_MS = 10;
+
+/** The state of this process. */
+interface ProcessFacts {
+  /** 99 of 100 timers of this process are at most this late. */
+  readonly loopDelayMs: number;
+  /** A separate thread renews the leases of this process. */
+  readonly hasRenewer: boolean;
+}
+
+const check = checksOver<ProcessFacts>();
+
+export const processChecks: readonly Check<ProcessFacts>[] = [
+  check("process/event-loop", ["loopDelayMs", "hasRenewer"], (facts, ttlMs) => {
+    const { loopDelayMs, hasRenewer } = facts;
+    const seen = `Timers of this process are up to ${Math.ceil(loopDelayMs)} ms late (p99)`;
+    const everyMs = Math.round(renewAfterMs(ttlMs));
+    const why = `A blocked event loop sends renewals late, which are due every ${everyMs} ms.`;
+    const remedy =
+      "Move long computations to a worker thread, connect with thread: true, " +
+      "or choose a longer ttlMs.";
+    if (hasRenewer) return ok(`${seen}; a thread renews the leases.`);
+    if (loopDelayMs >= renewAfterMs(ttlMs)) {
+      return warning(`${seen}, more than a third of the ttl.`, why, remedy);
+    }
+    if (loopDelayMs >= renewAfterMs(ttlMs) / 3) {
+      return note(`${seen}, more than a ninth of the ttl.`, why, remedy);
+    }
+    return ok(`${seen}.`);
+  }),
+];
 
 /** A store settles within ten seconds by itself; one that does not is ended here. */
 const STORE_MS = 12_000;
@@ -35,7 +78,7 @@ export class Doctor {
     const endMeasurement = measureLoopDelay();
     try {
       const asked = this.#client.look(async () => {
-        const empty: Examination = { store: store.name, findings: [], survivals: [] };
+        const empty: Examination = { store: store.name, findings: [], failureCases: [] };
         if (!store.examine) return empty;
         return within(timers, STORE_MS, store.examine({ ttlMs, signal }));
       });
@@ -50,4 +93,15 @@ export class Doctor {
       endMeasurement();
     }
   }
+}
+
+/** Starts to measure; the returned function ends the measurement and returns the delay. */
+function measureLoopDelay(): () => number {
+  const histogram = monitorEventLoopDelay({ resolution: SAMPLE_MS });
+  histogram.enable();
+  return () => {
+    histogram.disable();
+    // A sample is the time between two timers, which includes their interval.
+    return Math.max(0, histogram.percentile(99) / 1e6 - SAMPLE_MS);
+  };
 }

@@ -10,15 +10,15 @@ const SIGNS: Readonly<Record<Severity, string>> = {
 };
 const INDENT = " ".repeat(Math.max(...Object.values(SIGNS).map(({ length }) => length)) + 1);
 
-/** One line for each finding, with cause and remedy below it, and then what survives what. */
+/** A line for each finding, with cause and remedy below it, then a line for each failure. */
 export function examinationText(examination: Examination, ttlMs: number): string[] {
-  const { store, findings, survivals } = examination;
-  const table = survivals.map(({ event, outcome, isSafe }) => {
+  const { store, findings, failureCases } = examination;
+  const table = failureCases.map(({ event, outcome, isSafe }) => {
     return `${(isSafe ? "[safe]" : "[unsafe]").padEnd(INDENT.length)}${event}: ${outcome}`;
   });
-  const heading = `This ${store} store, with a ttl of ${formatDuration(ttlMs)}, survives:`;
-  const survivalLines = table.length === 0 ? [] : ["", heading, ...table];
-  return [...findings.flatMap(linesOf), ...survivalLines, "", summaryOf(findings)];
+  const heading = `Failures of this ${store} store, with a ttl of ${formatDuration(ttlMs)}:`;
+  const caseLines = table.length === 0 ? [] : ["", heading, ...table];
+  return [...findings.flatMap(linesOf), ...caseLines, "", summaryOf(examination)];
 }
 
 function linesOf({ id, severity, what, why, remedy }: Finding): string[] {
@@ -28,7 +28,7 @@ function linesOf({ id, severity, what, why, remedy }: Finding): string[] {
   return lines;
 }
 
-function summaryOf(findings: readonly Finding[]): string {
+function summaryOf({ findings, failureCases }: Examination): string {
   const count = (severity: Severity, one: string, many: string): string[] => {
     const { length } = findings.filter((finding) => finding.severity === severity);
     return length === 0 ? [] : [`${length} ${length === 1 ? one : many}`];
@@ -39,5 +39,8 @@ function summaryOf(findings: readonly Finding[]): string {
     ...count("note", "note", "notes"),
     ...count("skipped", "check that could not be done", "checks that could not be done"),
   ];
-  return parts.length === 0 ? "Everything is fine." : `${parts.join(", ")}.`;
+  if (parts.length > 0) return `${parts.join(", ")}.`;
+  const unsafe = failureCases.filter(({ isSafe }) => !isSafe).length;
+  if (unsafe === 0) return "Every check passed.";
+  return `Every check passed; the failures marked [unsafe] (${unsafe}) can break mutual exclusion.`;
 }

@@ -12,9 +12,9 @@ import { SessionStore } from "./session/session-store.js";
 export type {
   Examination,
   ExamineRequest,
+  FailureCase,
   Finding,
   Severity,
-  Survival,
 } from "../contract/examination.js";
 export type {
   AcquireResult,

@@ -153,7 +153,7 @@ export class StoreHost implements KeptGrantOwner {
       const controller = new AbortController();
       this.#cancels.set(id, () => controller.abort());
       try {
-        const empty = { store: this.#store.name, findings: [], survivals: [] };
+        const empty = { store: this.#store.name, findings: [], failureCases: [] };
         return (await this.#store.examine?.({ ttlMs, signal: controller.signal })) ?? empty;
       } finally {
         this.#cancels.delete(id);

@@ -267,7 +267,7 @@ class ChangingLocks implements ShownLocks {
   }
 
   async examine(): Promise<Examination> {
-    return { store: "load", findings: [], survivals: [] };
+    return { store: "load", findings: [], failureCases: [] };
   }
 
   #view(index: number): LockView {

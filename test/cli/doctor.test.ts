@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { onFreePorts } from "../servers/free-port.js";
 import { Workshop } from "./command-line.js";
 
-it("shows each check, the events that the store survives, and a summary", async () => {
+it("shows each check, the failure cases, and a summary", async () => {
   await using shop = new Workshop();
   const { code, stdout, stderr } = await shop.run(["doctor", "--ttl", "6s"]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -12,7 +12,7 @@ it("shows each check, the events that the store survives, and a summary", async 
     /\n\[note\] {4}file\/header: \S+ does not exist yet\.\n {10}Why: The first/,
   );
   expect(stdout).toMatch(/\n\[(ok|note)\] +process\/event-loop: /);
-  expect(stdout).toContain("\nThis file store, with a ttl of 6s, survives:\n[safe]    A holder");
+  expect(stdout).toContain("\nFailures of this file store, with a ttl of 6s:\n[safe]    A holder");
   expect(stdout).toMatch(/\[unsafe\] {2}The file is deleted or replaced: .* for up to 2 s/);
   expect(stdout).toMatch(/\n\d (note|warning)s?.*\.\n$/);
 });
@@ -25,7 +25,7 @@ it("prints one line of JSON", async () => {
   expect(JSON.parse(stdout)).toMatchObject({
     store: "memory",
     findings: [{ id: "memory/scope", severity: "note" }, { id: "process/event-loop" }],
-    survivals: expect.arrayContaining([expect.objectContaining({ isSafe: false })]),
+    failureCases: expect.arrayContaining([expect.objectContaining({ isSafe: false })]),
   });
 });
 

@@ -151,10 +151,10 @@ describe("one server", () => {
   test("says that a restart without persistence forgets all locks", async () => {
     const found = await withSettings([["appendonly", "no"]]);
     expect(found.survives("The server restarts")).toBe(false);
-    const { survivals } = found.examination;
-    const { outcome } = survivals.find(({ event }) => event === "The server restarts") ?? {};
+    const { failureCases } = found.examination;
+    const { outcome } = failureCases.find(({ event }) => event === "The server restarts") ?? {};
     expect(outcome).toBe(
-      "All locks are forgotten: two may believe for up to 10 s, until a renewal tells.",
+      "All locks are forgotten: two processes may both think they hold it for up to 10 s, until a renewal fails.",
     );
   });
 

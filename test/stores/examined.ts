@@ -26,7 +26,7 @@ export class Examined {
 
   /** Whether the event is safe in this deployment. */
   survives(event: string): boolean | undefined {
-    return this.examination.survivals.find((survival) => survival.event === event)?.isSafe;
+    return this.examination.failureCases.find((one) => one.event === event)?.isSafe;
   }
 }
 

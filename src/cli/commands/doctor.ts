@@ -13,9 +13,9 @@ export const doctor: Command = {
   usage: ["[OPTIONS]"],
   about:
     "Examines the store and how it is configured: a line for each check, with cause and remedy, " +
-    "then what survives what in this deployment. It changes nothing, and says which checks it " +
-    "could not do. The exit code is 1 if there is a danger, with --strict also if there is a " +
-    "warning, and 69 if the store is out of reach.",
+    "then what each failure would do to the locks of this deployment. It changes nothing, and " +
+    "says which checks it could not do. The exit code is 1 if there is a danger, with --strict " +
+    "also if there is a warning, and 69 if the store cannot be reached.",
   options: {
     ttl: { value: "TIME", help: "the ttl of the locks, to judge times against; default 30s" },
     strict: { help: "exit code 1 also for warnings" },

@@ -1,4 +1,4 @@
-import type { Finding, Survival } from "../../contract/examination.js";
+import type { FailureCase, Finding } from "../../contract/examination.js";
 import type { FindingsAnswer } from "../message.js";
 import { ask } from "./api.js";
 import { type Element, html, useEffect, useState } from "./preact.js";
@@ -6,7 +6,7 @@ import { count, foreign, time } from "./text.js";
 
 const ORDER: readonly Finding["severity"][] = ["danger", "warning", "note", "skipped", "ok"];
 
-/** The findings of the doctor, the worst first, and what survives what. */
+/** The findings of the doctor, the worst first, and what failures do. */
 export function doctorPage(): Element {
   const [answer, setAnswer] = useState<FindingsAnswer | null>(null);
   const [problem, setProblem] = useState("");
@@ -34,7 +34,7 @@ export function doctorPage(): Element {
     </p>
     ${problem !== "" && failed(problem)}
     ${answer && findings(answer.examination.findings)}
-    ${answer && answer.examination.survivals.length > 0 && survivals(answer.examination.survivals)}
+    ${answer && answer.examination.failureCases.length > 0 && failureCases(answer.examination.failureCases)}
   `;
 }
 
@@ -72,21 +72,21 @@ function item({ id, severity, what, why, remedy }: Finding): Element {
   </li>`;
 }
 
-function survivals(all: readonly Survival[]): Element {
-  return html`<section aria-labelledby="survivals">
-    <h2 id="survivals">Consequences of failures in this deployment</h2>
+function failureCases(all: readonly FailureCase[]): Element {
+  return html`<section aria-labelledby="failure-cases">
+    <h2 id="failure-cases">Consequences of failures in this deployment</h2>
     <div class="scroll"><table>
       <thead><tr>
         <th scope="col">Event</th>
         <th scope="col">Outcome</th>
         <th scope="col">One holder at most</th>
       </tr></thead>
-      <tbody>${all.map(survivalRow)}</tbody>
+      <tbody>${all.map(caseRow)}</tbody>
     </table></div>
   </section>`;
 }
 
-function survivalRow({ event, outcome, isSafe }: Survival): Element {
+function caseRow({ event, outcome, isSafe }: FailureCase): Element {
   return html`<tr>
     <th scope="row">${foreign(event)}</th>
     <td>${foreign(outcome)}</td>

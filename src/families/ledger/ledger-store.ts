@@ -138,7 +138,7 @@ export class LedgerStore implements Store {
 
   async examine(request: ExamineRequest): Promise<Examination> {
     const examination = this.#arbiter.examine?.(request);
-    return (await examination) ?? { store: this.name, findings: [], survivals: [] };
+    return (await examination) ?? { store: this.name, findings: [], failureCases: [] };
   }
 
   async close(): Promise<void> {

@@ -201,7 +201,7 @@ export class SessionStore implements Store {
 
   async examine(request: ExamineRequest): Promise<Examination> {
     const examination = this.#sequencer.examine?.(request);
-    return (await examination) ?? { store: this.name, findings: [], survivals: [] };
+    return (await examination) ?? { store: this.name, findings: [], failureCases: [] };
   }
 
   explain(error: StoreError): Promise<StoreError> {

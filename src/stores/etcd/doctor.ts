@@ -5,17 +5,27 @@ import {
   type Check,
   checksOver,
   danger,
+  type Examination,
+  type ExamineRequest,
   type Facts,
+  type FailureCase,
   note,
   ok,
   warning,
-} from "../../contract/checks.js";
-import type { Examination, ExamineRequest, Survival } from "../../contract/examination.js";
-import { renewAfterMs } from "../../rules/renewal-pace.js";
+} from "../../contract/examination.js";
 import type { Runtime } from "../../time/runtime.js";
-import { findingsOf, known, type Probes, readFacts } from "../doctor/read-facts.js";
-import { judgeRoundTrip, measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
-import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
+import {
+  CLIENT_FAILURES,
+  findingsOf,
+  judgeRoundTrip,
+  known,
+  measureRoundTrip,
+  type Probes,
+  type RoundTrip,
+  readFacts,
+  seconds,
+  twoHolders,
+} from "../doctor.js";
 import type { EtcdCalls } from "./calls.js";
 import { mayEndLiveLeases, partsOf, UPGRADE } from "./client.js";
 import { type Layout, wasMadeAt } from "./layout.js";
@@ -187,11 +197,11 @@ function electionsPerHour(metrics: Metrics, nowSeconds: number): number {
 }
 
 /** What the locks of a cluster with these facts survive. */
-function etcdSurvivals(facts: Facts<EtcdFacts>, ttlMs: number): Survival[] {
-  const two = `two may believe for up to ${seconds(renewAfterMs(ttlMs))}, until a renewal tells`;
+function etcdFailureCases(facts: Facts<EtcdFacts>, ttlMs: number): FailureCase[] {
+  const two = twoHolders(ttlMs);
   const voters = known(facts.members)?.filter(({ isLearner }) => !isLearner).length;
   return [
-    ...CLIENT_SURVIVALS,
+    ...CLIENT_FAILURES,
     memberFails(voters),
     {
       event: "The leader is cut off",
@@ -211,7 +221,7 @@ function etcdSurvivals(facts: Facts<EtcdFacts>, ttlMs: number): Survival[] {
   ];
 }
 
-function memberFails(voters: number | undefined): Survival {
+function memberFails(voters: number | undefined): FailureCase {
   const event = "A member fails";
   if (voters === undefined) {
     const outcome = "Locks go on if the others are a majority; their number is not known.";
@@ -240,7 +250,7 @@ export async function examineEtcd(
   return {
     store: "etcd",
     findings: findingsOf(etcdChecks, facts, ttlMs),
-    survivals: etcdSurvivals(facts, ttlMs),
+    failureCases: etcdFailureCases(facts, ttlMs),
   };
 }
 

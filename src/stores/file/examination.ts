@@ -2,15 +2,15 @@ import {
   type Check,
   checksOver,
   danger,
+  type Examination,
+  type ExamineRequest,
   type Facts,
+  type FailureCase,
   note,
   ok,
   warning,
-} from "../../contract/checks.js";
-import type { Examination, ExamineRequest, Survival } from "../../contract/examination.js";
-import { renewAfterMs } from "../../rules/renewal-pace.js";
-import { findingsOf, known, readFacts } from "../doctor/read-facts.js";
-import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
+} from "../../contract/examination.js";
+import { CLIENT_FAILURES, findingsOf, known, readFacts, twoHolders } from "../doctor.js";
 import { type FileFacts, fileProbes } from "./file-facts.js";
 import type { LockFile } from "./lock-file.js";
 import { NETWORK } from "./lock-folder.js";
@@ -105,15 +105,15 @@ export async function examineFile(
   return {
     store: "file",
     findings: findingsOf(fileChecks, facts, ttlMs),
-    survivals: survivals(facts, ttlMs),
+    failureCases: failureCases(facts, ttlMs),
   };
 }
 
-function survivals({ volume }: Facts<FileFacts>, ttlMs: number): Survival[] {
-  const two = `two may believe for up to ${seconds(renewAfterMs(ttlMs))}, until a renewal tells`;
+function failureCases({ volume }: Facts<FileFacts>, ttlMs: number): FailureCase[] {
+  const two = twoHolders(ttlMs);
   const isInMemory = IN_MEMORY.has(known(volume)?.type ?? 0);
   return [
-    ...CLIENT_SURVIVALS,
+    ...CLIENT_FAILURES,
     {
       event: "The machine sleeps",
       outcome: "Locks are kept: their clock sleeps, too.",

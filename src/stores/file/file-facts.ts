@@ -1,7 +1,7 @@
 import { existsSync, type Stats, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreError } from "../../errors/index.js";
-import type { Probes } from "../doctor/read-facts.js";
+import type { Probes } from "../doctor.js";
 import { demandLockFile } from "./file-header.js";
 import { isHeldFile } from "./held-files.js";
 import type { LockFile } from "./lock-file.js";

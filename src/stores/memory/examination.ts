@@ -1,7 +1,11 @@
-import { type Check, checksOver, note } from "../../contract/checks.js";
-import type { Examination, ExamineRequest } from "../../contract/examination.js";
-import { findingsOf } from "../doctor/read-facts.js";
-import { CLIENT_SURVIVALS } from "../doctor/survivals.js";
+import {
+  type Check,
+  checksOver,
+  type Examination,
+  type ExamineRequest,
+  note,
+} from "../../contract/examination.js";
+import { CLIENT_FAILURES, findingsOf } from "../doctor.js";
 
 const check = checksOver<object>();
 
@@ -19,8 +23,8 @@ export function examineMemory({ ttlMs }: ExamineRequest): Examination {
   return {
     store: "memory",
     findings: findingsOf(memoryChecks, {}, ttlMs),
-    survivals: [
-      ...CLIENT_SURVIVALS.slice(1),
+    failureCases: [
+      ...CLIENT_FAILURES.slice(1),
       {
         event: "The process ends",
         outcome: "All locks and marks are gone with it.",

@@ -3,22 +3,35 @@ import {
   type Check,
   checksOver,
   danger,
+  type Examination,
+  type ExamineRequest,
   type Facts,
+  type FailureCase,
   note,
   ok,
   type Verdict,
   warning,
-} from "../../contract/checks.js";
-import type { Examination, ExamineRequest, Survival } from "../../contract/examination.js";
+} from "../../contract/examination.js";
 import { whole } from "../../events/foreign-data.js";
 import { grantsInMs } from "../../families/ledger/views.js";
-import { renewAfterMs } from "../../rules/renewal-pace.js";
 import { pause } from "../../time/pause.js";
 import type { Runtime } from "../../time/runtime.js";
-import { type ClockReading, judgeDrift, judgeSkew, readClock } from "../doctor/clock-reading.js";
-import { findingsOf, known, type Probes, readFacts } from "../doctor/read-facts.js";
-import { judgeRoundTrip, measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
-import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
+import {
+  CLIENT_FAILURES,
+  type ClockReading,
+  findingsOf,
+  judgeDrift,
+  judgeRoundTrip,
+  judgeSkew,
+  known,
+  measureRoundTrip,
+  type Probes,
+  type RoundTrip,
+  readClock,
+  readFacts,
+  seconds,
+  twoHolders,
+} from "../doctor.js";
 import { channelOf, decode, executeStatement } from "./codec.js";
 import type { OwnConnection, Statement } from "./driver.js";
 import { ENTRIES } from "./migration.js";
@@ -412,19 +425,19 @@ export async function examinePostgres(
   return {
     store: "postgres",
     findings: findingsOf(postgresChecks, facts, ttlMs),
-    survivals: postgresSurvivals(facts, ttlMs),
+    failureCases: postgresFailureCases(facts, ttlMs),
   };
 }
 
 /** Free names wait for the longest ttl, at least so long. */
 const MIN_WAIT_MS = 60_000;
 
-/** The survivals of a database with these facts. */
-function postgresSurvivals(facts: Facts<PostgresFacts>, ttlMs: number): Survival[] {
-  const two = `two may believe for up to ${seconds(renewAfterMs(ttlMs))}, until a renewal tells`;
+/** The failure cases of a database with these facts. */
+function postgresFailureCases(facts: Facts<PostgresFacts>, ttlMs: number): FailureCase[] {
+  const two = twoHolders(ttlMs);
   const wait = `free locks wait for ${seconds(Math.max(MIN_WAIT_MS, ttlMs))} or more`;
   return [
-    ...CLIENT_SURVIVALS,
+    ...CLIENT_FAILURES,
     restart(known(facts.settings), wait),
     promotion(known(facts.isDeclared) === true, wait),
     {
@@ -440,7 +453,7 @@ function postgresSurvivals(facts: Facts<PostgresFacts>, ttlMs: number): Survival
   ];
 }
 
-function restart(settings: Settings | undefined, wait: string): Survival {
+function restart(settings: Settings | undefined, wait: string): FailureCase {
   const event = "The server restarts or crashes";
   if (!settings) {
     return { event, outcome: "Not known: the settings could not be read.", isSafe: false };
@@ -454,7 +467,7 @@ function restart(settings: Settings | undefined, wait: string): Survival {
   return { event, outcome, isSafe: true };
 }
 
-function promotion(isDeclared: boolean, wait: string): Survival {
+function promotion(isDeclared: boolean, wait: string): FailureCase {
   const event = "A standby takes over";
   const outcome = isDeclared ? "Locks are kept." : `Locks are kept, and ${wait}.`;
   return { event, outcome, isSafe: true };

@@ -1,6 +1,6 @@
 /** The checks of one server, which the redis store and the redlock store share. */
-import { type Check, checksOver, danger, note, ok, warning } from "../../contract/checks.js";
-import { judgeDrift, judgeSkew } from "../doctor/clock-reading.js";
+import { type Check, checksOver, danger, note, ok, warning } from "../../contract/examination.js";
+import { judgeDrift, judgeSkew } from "../doctor.js";
 import { numberIn, type ServerFacts } from "./server-facts.js";
 
 const MIN_VERSION = [6, 2] as const;

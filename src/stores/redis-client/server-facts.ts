@@ -1,7 +1,6 @@
 import { whole } from "../../events/foreign-data.js";
 import type { Runtime } from "../../time/runtime.js";
-import { type ClockReading, readClock } from "../doctor/clock-reading.js";
-import type { Probes } from "../doctor/read-facts.js";
+import { type ClockReading, type Probes, readClock } from "../doctor.js";
 import type { Master } from "./driver.js";
 import { saidBy } from "./failure.js";
 

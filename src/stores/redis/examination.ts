@@ -2,15 +2,21 @@ import {
   type Check,
   checksOver,
   danger,
+  type Examination,
+  type ExamineRequest,
   note,
   ok,
   type Verdict,
   warning,
-} from "../../contract/checks.js";
-import type { Examination, ExamineRequest } from "../../contract/examination.js";
-import { endOf, findingsOf, readFacts } from "../doctor/read-facts.js";
-import { judgeRoundTrip } from "../doctor/round-trip.js";
-import { worstFindings, worstSurvivals } from "../doctor/worst-findings.js";
+} from "../../contract/examination.js";
+import {
+  endOf,
+  findingsOf,
+  judgeRoundTrip,
+  readFacts,
+  worstFailureCases,
+  worstFindings,
+} from "../doctor.js";
 import { serverChecks } from "../redis-client/server-checks.js";
 import { numberIn, replicasIn } from "../redis-client/server-facts.js";
 import {
@@ -22,7 +28,7 @@ import {
   redisProbes,
   type WaitAnswer,
 } from "./redis-facts.js";
-import { redisSurvivals } from "./survivals.js";
+import { redisFailureCases } from "./survivals.js";
 
 const LAGGING_SECONDS = 10;
 const ACL_PAGE = "Grant the rights of the ACL line in docs/stores/redis.md.";
@@ -200,6 +206,6 @@ export async function examineRedis(
   return {
     store: "redis",
     findings: [...worstFindings(findings), ...findingsOf(redisChecks, facts, ttlMs)],
-    survivals: worstSurvivals(servers.map((one) => redisSurvivals(one.facts, ttlMs))),
+    failureCases: worstFailureCases(servers.map((one) => redisFailureCases(one.facts, ttlMs))),
   };
 }

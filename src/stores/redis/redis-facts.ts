@@ -1,8 +1,7 @@
 import { pause } from "../../time/pause.js";
 import type { Runtime } from "../../time/runtime.js";
 import { TimeLimitError } from "../../time/timers.js";
-import type { Probes } from "../doctor/read-facts.js";
-import { measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
+import { measureRoundTrip, type Probes, type RoundTrip } from "../doctor.js";
 import type { Driver, Master, SentinelState } from "../redis-client/driver.js";
 import { saidBy } from "../redis-client/failure.js";
 import {

@@ -1,18 +1,15 @@
-import type { Facts } from "../../contract/checks.js";
-import type { Survival } from "../../contract/examination.js";
-import { renewAfterMs } from "../../rules/renewal-pace.js";
-import { known } from "../doctor/read-facts.js";
-import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
+import type { Facts, FailureCase } from "../../contract/examination.js";
+import { CLIENT_FAILURES, known, twoHolders } from "../doctor.js";
 import { type Persistence, replicasIn } from "../redis-client/server-facts.js";
 import type { MasterFacts } from "./redis-facts.js";
 
 type Known = Facts<MasterFacts>;
 
-/** The survivals of a server with these facts. */
-export function redisSurvivals(facts: Known, ttlMs: number): Survival[] {
-  const two = `two may believe for up to ${seconds(renewAfterMs(ttlMs))}, until a renewal tells`;
+/** The failure cases of a server with these facts. */
+export function redisFailureCases(facts: Known, ttlMs: number): FailureCase[] {
+  const two = twoHolders(ttlMs);
   return [
-    ...CLIENT_SURVIVALS,
+    ...CLIENT_FAILURES,
     restart(known(facts.persistence), two),
     crash(known(facts.persistence), two),
     failover(facts, two),
@@ -25,7 +22,7 @@ export function redisSurvivals(facts: Known, ttlMs: number): Survival[] {
   ];
 }
 
-function restart(persistence: Persistence | undefined, two: string): Survival {
+function restart(persistence: Persistence | undefined, two: string): FailureCase {
   const event = "The server restarts";
   if (persistence === undefined) return unknown(event);
   if (persistence.hasAppendOnlyFile) {
@@ -35,7 +32,7 @@ function restart(persistence: Persistence | undefined, two: string): Survival {
   return { event, outcome: `${lost} are forgotten: ${two}.`, isSafe: false };
 }
 
-function crash(persistence: Persistence | undefined, two: string): Survival {
+function crash(persistence: Persistence | undefined, two: string): FailureCase {
   const event = "The machine of the server crashes";
   if (persistence === undefined) return unknown(event);
   const { hasAppendOnlyFile, fsync } = persistence;
@@ -49,7 +46,7 @@ function crash(persistence: Persistence | undefined, two: string): Survival {
   return { event, outcome: `${lost} are forgotten: ${two}.`, isSafe: false };
 }
 
-function failover({ info, use }: Known, two: string): Survival {
+function failover({ info, use }: Known, two: string): FailureCase {
   const event = "A replica takes over";
   const [fields, terms] = [known(info), known(use)];
   if (!fields || !terms) return unknown(event);
@@ -67,7 +64,7 @@ function failover({ info, use }: Known, two: string): Survival {
   return { event, outcome, isSafe: false };
 }
 
-function fullMemory({ info }: Known, two: string): Survival {
+function fullMemory({ info }: Known, two: string): FailureCase {
   const event = "The memory of the server is full";
   const fields = known(info);
   if (!fields) return unknown(event);
@@ -78,6 +75,6 @@ function fullMemory({ info }: Known, two: string): Survival {
   return { event, outcome: `Locks may be evicted: ${two}.`, isSafe: false };
 }
 
-function unknown(event: string): Survival {
+function unknown(event: string): FailureCase {
   return { event, outcome: "Not known: the settings could not be read.", isSafe: false };
 }

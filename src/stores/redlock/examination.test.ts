@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { redlockChecks } from "./examination.js";
 import type { NodeState } from "./redlock-facts.js";
-import { redlockSurvivals } from "./survivals.js";
+import { redlockFailureCases } from "./survivals.js";
 
 const terms = { set: "a,b,c", nodeTimeoutMs: 50, maxTtlMs: 30_000, isLone: false, startDelayMs: 0 };
 
@@ -36,9 +36,9 @@ describe("Redlock", () => {
 
   it("says how many nodes may still fail", () => {
     const nodes = [node("a", 1), node("b", 1), node("c", 1, { info: null })];
-    const [, , fails] = redlockSurvivals({ nodes, terms }, 30_000);
+    const [, , fails] = redlockFailureCases({ nodes, terms }, 30_000);
     expect(fails?.outcome).toContain("No majority is left");
-    const [, , , , loss] = redlockSurvivals({ nodes, terms }, 60_000);
+    const [, , , , loss] = redlockFailureCases({ nodes, terms }, 60_000);
     expect(loss?.isSafe).toBe(false);
   });
 });

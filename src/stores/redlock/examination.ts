@@ -2,18 +2,18 @@ import {
   type Check,
   checksOver,
   danger,
+  type Examination,
+  type ExamineRequest,
   note,
   ok,
   type Verdict,
   warning,
-} from "../../contract/checks.js";
-import type { Examination, ExamineRequest } from "../../contract/examination.js";
-import { findingsOf } from "../doctor/read-facts.js";
-import { worstFindings } from "../doctor/worst-findings.js";
+} from "../../contract/examination.js";
+import { findingsOf, worstFindings } from "../doctor.js";
 import { serverChecks } from "../redis-client/server-checks.js";
 import type { ServerFacts } from "../redis-client/server-facts.js";
 import { quorumError } from "./failure.js";
-import { loneChecks, loneSurvivals } from "./lone-examination.js";
+import { loneChecks, loneFailureCases } from "./lone-examination.js";
 import {
   type NodeState,
   type RedlockFacts,
@@ -21,7 +21,7 @@ import {
   type RedlockTools,
   readNodes,
 } from "./redlock-facts.js";
-import { redlockSurvivals } from "./survivals.js";
+import { redlockFailureCases } from "./survivals.js";
 import { majorityOf } from "./tally.js";
 
 const NOTED_SPREAD_MS = 1_000;
@@ -158,9 +158,9 @@ export async function examineRedlock(
   const { terms } = tools;
   const { states, read } = await readNodes(tools, signal);
   if (states.every(({ info }) => info === null)) throw quorumError(tools.nodes, []);
-  const [checks, survivals] = terms.isLone
-    ? [loneChecks, loneSurvivals]
-    : [redlockChecks, redlockSurvivals];
+  const [checks, failureCases] = terms.isLone
+    ? [loneChecks, loneFailureCases]
+    : [redlockChecks, redlockFailureCases];
   const facts = { nodes: { value: states }, terms: { value: terms } };
   const ofServers = read
     .filter((_, at) => states[at]?.info !== null)
@@ -171,6 +171,6 @@ export async function examineRedlock(
   return {
     store: "redlock",
     findings: [...findingsOf(checks, facts, ttlMs), ...worstFindings(ofServers)],
-    survivals: survivals({ nodes: states, terms }, ttlMs),
+    failureCases: failureCases({ nodes: states, terms }, ttlMs),
   };
 }

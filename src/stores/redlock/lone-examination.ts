@@ -1,7 +1,13 @@
-import { type Check, checksOver, danger, note, ok, warning } from "../../contract/checks.js";
-import type { Survival } from "../../contract/examination.js";
-import { renewAfterMs } from "../../rules/renewal-pace.js";
-import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
+import {
+  type Check,
+  checksOver,
+  danger,
+  type FailureCase,
+  note,
+  ok,
+  warning,
+} from "../../contract/examination.js";
+import { CLIENT_FAILURES, seconds, twoHolders } from "../doctor.js";
 import type { RedlockFacts } from "./redlock-facts.js";
 
 const check = checksOver<RedlockFacts>();
@@ -46,12 +52,12 @@ export const loneChecks: readonly Check<RedlockFacts>[] = [
   }),
 ];
 
-/** The survivals of a server, or a Cluster, that decides alone. */
-export function loneSurvivals({ terms }: RedlockFacts, ttlMs: number): Survival[] {
-  const two = `two may believe for up to ${seconds(renewAfterMs(ttlMs))}, until a renewal tells`;
+/** The failure cases of a server, or a Cluster, that decides alone. */
+export function loneFailureCases({ terms }: RedlockFacts, ttlMs: number): FailureCase[] {
+  const two = twoHolders(ttlMs);
   const { startDelayMs } = terms;
   return [
-    ...CLIENT_SURVIVALS,
+    ...CLIENT_FAILURES,
     {
       event: "The server fails",
       outcome: "Locks stop, and leases end at their deadlines.",

@@ -1,7 +1,6 @@
-import type { Facts } from "../../contract/checks.js";
+import type { Facts } from "../../contract/examination.js";
 import type { Runtime } from "../../time/runtime.js";
-import { known, type Reading, readFacts } from "../doctor/read-facts.js";
-import { measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
+import { known, measureRoundTrip, type Reading, type RoundTrip, readFacts } from "../doctor.js";
 import { type Fields, type ServerFacts, serverProbes } from "../redis-client/server-facts.js";
 import type { Survey } from "./admission.js";
 import type { RedlockNode } from "./redlock-node.js";

@@ -1,19 +1,18 @@
-import type { Survival } from "../../contract/examination.js";
-import { renewAfterMs } from "../../rules/renewal-pace.js";
-import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
+import type { FailureCase } from "../../contract/examination.js";
+import { CLIENT_FAILURES, seconds, twoHolders } from "../doctor.js";
 import type { RedlockFacts } from "./redlock-facts.js";
 import { majorityOf } from "./tally.js";
 
-/** The survivals of these nodes. */
-export function redlockSurvivals({ nodes, terms }: RedlockFacts, ttlMs: number): Survival[] {
+/** The failure cases of these nodes. */
+export function redlockFailureCases({ nodes, terms }: RedlockFacts, ttlMs: number): FailureCase[] {
   const majority = majorityOf(nodes.length);
   const endured = nodes.length - majority;
   const here = nodes.filter(({ info }) => info !== null).length;
   const waitMs = Math.max(terms.maxTtlMs, ttlMs);
-  const two = `two may believe for up to ${seconds(renewAfterMs(ttlMs))}, until a renewal tells`;
+  const two = twoHolders(ttlMs);
   const more = here - majority;
   return [
-    ...CLIENT_SURVIVALS,
+    ...CLIENT_FAILURES,
     {
       event: "A node fails",
       outcome:

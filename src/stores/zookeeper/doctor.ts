@@ -2,15 +2,25 @@ import {
   type Check,
   checksOver,
   danger,
+  type Examination,
+  type ExamineRequest,
   type Facts,
+  type FailureCase,
   note,
   ok,
   warning,
-} from "../../contract/checks.js";
-import type { Examination, ExamineRequest, Survival } from "../../contract/examination.js";
-import { findingsOf, known, type Probes, readFacts } from "../doctor/read-facts.js";
-import { judgeRoundTrip, measureRoundTrip, type RoundTrip } from "../doctor/round-trip.js";
-import { CLIENT_SURVIVALS, seconds } from "../doctor/survivals.js";
+} from "../../contract/examination.js";
+import {
+  CLIENT_FAILURES,
+  findingsOf,
+  judgeRoundTrip,
+  known,
+  measureRoundTrip,
+  type Probes,
+  type RoundTrip,
+  readFacts,
+  seconds,
+} from "../doctor.js";
 import { askStatus, type Ensemble, type ServerStatus } from "./client.js";
 import { zookeeperError } from "./errors.js";
 import type { Layout } from "./layout.js";
@@ -141,7 +151,7 @@ export async function examineZookeeper(
   return {
     store: "zookeeper",
     findings: findingsOf(zookeeperChecks, facts, ttlMs),
-    survivals: zookeeperSurvivals(facts, ttlMs),
+    failureCases: zookeeperFailureCases(facts, ttlMs),
   };
 }
 
@@ -244,10 +254,10 @@ async function nearest(connection: Connection, path: string): Promise<string> {
   return stat ? path : await nearest(connection, path.slice(0, path.lastIndexOf("/")));
 }
 
-/** The survivals of an ensemble with these facts. */
-export function zookeeperSurvivals(facts: Facts<ZookeeperFacts>, ttlMs: number): Survival[] {
+/** The failure cases of an ensemble with these facts. */
+export function zookeeperFailureCases(facts: Facts<ZookeeperFacts>, ttlMs: number): FailureCase[] {
   return [
-    ...CLIENT_SURVIVALS,
+    ...CLIENT_FAILURES,
     serverFails(known(facts.voters)),
     {
       event: "The leader is cut off",
@@ -261,13 +271,15 @@ export function zookeeperSurvivals(facts: Facts<ZookeeperFacts>, ttlMs: number):
     },
     {
       event: "The data is lost, or an old snapshot restored",
-      outcome: `Locks are lost: two may believe for up to ${seconds(ttlMs)}. Tokens may repeat.`,
+      outcome:
+        "Locks are lost: two processes may both think they hold it for up to " +
+        `${seconds(ttlMs)}. Tokens may repeat.`,
       isSafe: false,
     },
   ];
 }
 
-function serverFails(voters: number | undefined): Survival {
+function serverFails(voters: number | undefined): FailureCase {
   const event = "A server fails";
   if (voters === undefined) {
     const outcome = "Locks go on if the others are a quorum; their number is not known.";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { processChecks } from "../api/process-check.js";
-import { checksOver, danger, note, ok, warning } from "./checks.js";
+import { processChecks } from "../api/doctor.js";
+import { checksOver, danger, note, ok, warning } from "./examination.js";
 
 const check = checksOver<{ readonly count: number; readonly name: string }>();
 

@@ -1,11 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
-import type { Finding } from "../../contract/examination.js";
-import { judgeDrift, judgeSkew, readClock } from "./clock-reading.js";
-import { known, readFacts } from "./read-facts.js";
-import { judgeRoundTrip, measureRoundTrip } from "./round-trip.js";
-import { seconds } from "./survivals.js";
-import { worstFindings, worstSurvivals } from "./worst-findings.js";
+import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
+import type { Finding } from "../contract/examination.js";
+import {
+  judgeDrift,
+  judgeRoundTrip,
+  judgeSkew,
+  known,
+  measureRoundTrip,
+  readClock,
+  readFacts,
+  seconds,
+  worstFailureCases,
+  worstFindings,
+} from "./doctor.js";
 
 const { signal } = new AbortController();
 
@@ -121,10 +128,10 @@ describe("several servers", () => {
     expect(found).toEqual([finding("danger", "Bad. (b, c)")]);
   });
 
-  it("survive what each of them survives", () => {
-    const survival = (isSafe: boolean) => ({ event: "x", outcome: `${isSafe}`, isSafe });
-    expect(worstSurvivals([[survival(true)], [survival(false)]])).toEqual([survival(false)]);
-    expect(worstSurvivals([[survival(true)], [survival(true)]])).toEqual([survival(true)]);
+  it("fail as the worst of them fails", () => {
+    const failure = (isSafe: boolean) => ({ event: "x", outcome: `${isSafe}`, isSafe });
+    expect(worstFailureCases([[failure(true)], [failure(false)]])).toEqual([failure(false)]);
+    expect(worstFailureCases([[failure(true)], [failure(true)]])).toEqual([failure(true)]);
   });
 });
 
