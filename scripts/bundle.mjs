@@ -16,24 +16,12 @@ import { root } from "./run.mjs";
 
 /** Programs that the package starts as processes or threads, and modules that it loads late. */
 const PROGRAMS = [
+  "cli/main.js",
   "conformance/child.js",
   "cli/demo/run-demo.js",
   "cli/demo/worker.js",
   "thread/thread-store.js",
   "thread/holdfast-thread.js",
-];
-
-const COMMAND = "cli/main.js";
-
-/**
- * The command loads these from beside it: stores across the network and the dashboard, which few
- * runs need, and the demo, which starts files of its own. It has all else in its one file.
- */
-const BESIDE_COMMAND = [
-  /[/\\]stores[/\\](?!file)\w+[/\\]index\.js$/,
-  /[/\\]demo[/\\]run-demo\.js$/,
-  /[/\\]dashboard[/\\]index\.js$/,
-  /[/\\]thread[/\\]thread-store\.js$/,
 ];
 
 /**
@@ -45,6 +33,16 @@ const NOT_CORE = [
   /^[/\\]telemetry[/\\]/,
   /[/\\](ledger|upkeep|peers)\.js$/,
 ];
+
+/** What several verbs of the command use, apart from the demo, which starts files of its own. */
+const COMMAND = {
+  name: "command",
+  test: /[/\\]cli[/\\](?!demo[/\\]|main\.)/,
+  minShareCount: 2,
+};
+
+/** Half the size, with all names and with lines that a stack trace can point at. */
+const SHORT = { minifyWhitespace: true, lineLimit: 120 };
 
 /** @param {string} folder the build: names in its own path do not count */
 const core = (folder) => ({
@@ -63,27 +61,31 @@ export async function bundle(folder) {
   const entries = publicEntries(exports);
   const clients = Object.keys(peerDependencies);
   const modules = [...entries.map((name) => `${name}.js`), ...PROGRAMS];
-  const library = await generate(
-    {
-      input: Object.fromEntries(modules.map((file) => [file, join(folder, file)])),
-      external: clients,
-      cwd: folder,
-    },
-    {
-      dir: folder,
-      entryFileNames: "[name]",
-      chunkFileNames: "shared/[name].js",
-      codeSplitting: { groups: [{ ...core(folder), minShareCount: 2 }] },
-    },
-  );
-  const command = await generate(
-    { input: join(folder, COMMAND), external: [...BESIDE_COMMAND, ...clients], cwd: folder },
-    { file: join(folder, COMMAND), codeSplitting: false },
-  );
+  // Not at the top: the set-up itself begins before anything is installed.
+  const { rolldown } = await import("rolldown");
+  const { transform } = await import("esbuild");
+  const build = await rolldown({
+    input: Object.fromEntries(modules.map((file) => [file, join(folder, file)])),
+    external: clients,
+    cwd: folder,
+    platform: "node",
+  });
+  const { output } = await build.generate({
+    dir: folder,
+    format: "esm",
+    entryFileNames: "[name]",
+    chunkFileNames: "shared/[name].js",
+    codeSplitting: { groups: [{ ...core(folder), minShareCount: 2, priority: 1 }, COMMAND] },
+  });
+  await build.close();
   const declarations = reachable(entries.map((name) => join(folder, `${name}.d.ts`)));
   for (const file of filesIn(folder)) if (!declarations.has(file)) rmSync(file);
-  for (const { fileName, code } of library) write(join(folder, fileName), code);
-  for (const { code } of command) write(join(folder, COMMAND), code);
+  for (const file of output.filter(({ type }) => type === "chunk")) {
+    const path = join(folder, file.fileName);
+    const { code } = await transform(file.code, SHORT);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, code);
+  }
   removeEmptyFolders(folder);
 }
 
@@ -96,19 +98,6 @@ function publicEntries(exports) {
   return Object.values(exports).flatMap((target) =>
     typeof target === "string" ? [] : [target.default.replace(/^\.\/dist\/|\.js$/g, "")],
   );
-}
-
-/**
- * @param {import("rolldown").InputOptions} input
- * @param {import("rolldown").OutputOptions} output
- */
-async function generate(input, output) {
-  // Not at the top: the set-up itself begins before anything is installed.
-  const { rolldown } = await import("rolldown");
-  const build = await rolldown({ ...input, platform: "node" });
-  const { output: files } = await build.generate({ ...output, format: "esm" });
-  await build.close();
-  return files.filter((file) => file.type === "chunk");
 }
 
 /**
@@ -133,15 +122,6 @@ function filesIn(folder) {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .map((name) => join(folder, name))
     .filter((path) => statSync(path).isFile());
-}
-
-/**
- * @param {string} file
- * @param {string} code
- */
-function write(file, code) {
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, code);
 }
 
 /** @param {string} folder */
