@@ -43,6 +43,7 @@ const MEANINGS: readonly Meaning[] = [
   ),
   never(/^WRONGTYPE/, "another program uses keys of this namespace: choose another one"),
   never(/client is closed/, "connect() the client first, and keep it open"),
+  never(/^ERR INFO has no run_id/, "INFO must tell the run_id of the server"),
   never(/[Uu]nknown (Redis )?command|syntax error/, "Redis 6.2 or newer is needed"),
   {
     ...maybe(/^TimeoutError$/, "the client is not connected, or the server hangs"),

@@ -89,7 +89,8 @@ if count == 2 and byte(ARGV[2]) == 88 and known[2] and byte(known[2]) ~= 72 and 
 end
 
 --- @include "rules"
--- An owner that ended is refused by its tombstone until none of its requests can be under way.
+-- The reply; behind a grant, the token that follows it. An owner that ended is refused by its
+-- tombstone until none of its requests can be under way.
 local function acquire(state, command, asked, how)
   if nowText > sub(command, 2, 17) then return 'L' end
   if tombstoneOf(state, asked.owner) then return 'E' end
@@ -108,9 +109,7 @@ local function acquire(state, command, asked, how)
     if not first and not isUnknown then
       local text = tokenText(token)
       grant(state, asked, token, text, true)
-      local reply = token == follow and 'G' or 'G' .. text
-      follow = token + sub(asked.request, 17, 20)
-      return reply
+      return token == follow and 'G' or 'G' .. text, token + sub(asked.request, 17, 20)
     end
   end
   if how == 'p' then return 'Ut' end
@@ -153,5 +152,10 @@ end, function(name, command)
   local how = sub(command, 1, 1)
   if not asked then return 'Ut' end
   local state = open(name, asked.owner, asked.client)
-  return save(state, how == 'u' and 'Ut' or acquire(state, command, asked, how))
+  local reply, nextFollow = 'Ut', nil
+  if how ~= 'u' then reply, nextFollow = acquire(state, command, asked, how) end
+  reply = save(state, reply)
+  -- Not before: if the command fails, its client does not count on from this token.
+  follow = nextFollow or follow
+  return reply
 end)

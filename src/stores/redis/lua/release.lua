@@ -33,18 +33,18 @@ end
 if isHeld and count == 2 then
   local key, queue = R .. ':' .. name, R .. 'q:' .. name
   local first = try('ZRANGE', queue, 0, 0, 'WITHSCORES')
-  local member, position, id = first[1], first[2], nil
-  owner, id = match(member or '', '^%d+x(%S+) (%S+) ')
-  local found = owner and try('HMGET', key, 'k', 'c' .. id) or {}
+  local member, position, start, id = first[1], first[2], nil, nil
+  start, owner, id = match(member or '', '^%d+()x(%S+) (%S+) ')
+  local found = start == 69 and try('HMGET', key, 'k', 'c' .. id) or {}
   local times, waiting, place, next = match(found[1] or '', '^(%d+) (%d+) (%d+) (%d+)$')
   local patience, base, own = match(found[2] or '', '^(a%d+) (%d+) (%d+)$')
   -- Nobody was passed over or is silent, and the first waiter counts.
   if own and times and next == '0' and waiting > '0' and sub(times, 1, 16) > nowText
     and tonumber(base) < tonumber(position) then
     local last = call('HGET', R, '') or ''
-    local token = last < nowText and nowText
-      or #last == 16 and last < '9007199254739967' and digits(last + 1)
-    if token and #last == 16 then
+    local token = #last == 16 and not find(last, '%D') and (last < nowText and nowText
+      or last < '9007199254739967' and digits(last + 1))
+    if token then
       local span, offer = sub(member, 33, 36), sub(member, 37, 52)
       -- The delete comes first: where it is refused, no client hears of a grant.
       call('ZREM', queue, member)
