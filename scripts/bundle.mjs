@@ -80,7 +80,8 @@ export async function bundle(folder) {
   await build.close();
   const declarations = reachable(entries.map((name) => join(folder, `${name}.d.ts`)));
   for (const file of filesIn(folder)) if (!declarations.has(file)) rmSync(file);
-  for (const file of output.filter(({ type }) => type === "chunk")) {
+  for (const file of output) {
+    if (file.type !== "chunk") continue;
     const path = join(folder, file.fileName);
     const { code } = await transform(file.code, SHORT);
     mkdirSync(dirname(path), { recursive: true });

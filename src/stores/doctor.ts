@@ -21,7 +21,10 @@ import { pause } from "../time/pause.js";
 import type { Runtime } from "../time/runtime.js";
 import { TimeLimitError, within } from "../time/timers.js";
 
-/** How to read each fact. A probe changes nothing; if it throws, the error says why the fact is unknown. */
+/**
+ * How to read each fact. A probe changes nothing; if it throws, the error says why the fact is
+ * unknown.
+ */
 export type Probes<All> = { readonly [Name in keyof All]: () => Promise<All[Name]> | All[Name] };
 
 export interface Reading {

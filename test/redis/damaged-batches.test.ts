@@ -57,7 +57,7 @@ test("a release passes over a damaged waiter", async () => {
   await script.do(mutex("l:m", "first"));
   await script.do(mutex("l:m", "second"));
   const queue = `${REGISTER}q:l:m`;
-  const [member = ""] = await client.zrange(queue, 0, 0);
+  const [member = ""] = await client.zrange(queue, 0, "0");
   // Fewer digits than a request has: the waiter's own terms have no place in it.
   await client.zrem(queue, member);
   await client.zadd(queue, "1", `${member.slice(0, 20)}x${member.slice(69)}`);

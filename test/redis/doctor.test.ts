@@ -154,7 +154,8 @@ describe("one server", () => {
     const { failureCases } = found.examination;
     const { outcome } = failureCases.find(({ event }) => event === "The server restarts") ?? {};
     expect(outcome).toBe(
-      "All locks are forgotten: two processes may both think they hold it for up to 10 s, until a renewal fails.",
+      "All locks are forgotten: two processes may both think they hold it for up to 10 s, " +
+        "until a renewal fails.",
     );
   });
 

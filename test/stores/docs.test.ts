@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { postgresMigration } from "../../src/stores/postgres/index.js";
 import { startEtcd } from "../servers/etcd.js";
 import { startPostgres } from "../servers/postgres.js";
 import { startRedis } from "../servers/redis.js";
@@ -93,7 +94,6 @@ test.concurrent("postgres", async () => {
   ]);
   expect(printed).toEqual([expect.stringMatching(/^\d{16}n\n$/)]);
   const grants = blocksOf("docs/stores/postgres.md", "sql").join("").replaceAll(" to app;", "");
-  const { postgresMigration } = await import("../../dist/stores/postgres/index.js");
   for (const line of grants.trim().split("\n")) {
     expect(postgresMigration({ role: "app" })).toContain(`${line} to "app";`);
   }

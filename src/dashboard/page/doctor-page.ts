@@ -25,6 +25,7 @@ export function doctorPage(): Element {
     void examine();
     return;
   }, []);
+  const cases = answer?.examination.failureCases ?? [];
   return html`
     <p>
       <button type="button" disabled=${isBusy} onClick=${examine}>
@@ -34,7 +35,7 @@ export function doctorPage(): Element {
     </p>
     ${problem !== "" && failed(problem)}
     ${answer && findings(answer.examination.findings)}
-    ${answer && answer.examination.failureCases.length > 0 && failureCases(answer.examination.failureCases)}
+    ${cases.length > 0 && failureCases(cases)}
   `;
 }
 
