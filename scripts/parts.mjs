@@ -112,7 +112,6 @@ function matrix(isFull) {
         "redis/differential",
         "redlock/differential",
         "redlock/one-differential",
-        "redlock/no-scripts",
         "redlock/plain",
       ];
   const onEtcd = isFull

@@ -1,14 +1,12 @@
 /**
- * Compares the rules of a lone server in TypeScript with the Lua script on a real server, and with
- * plain commands where the server has them, command by command.
+ * Compares the rules of a lone server in TypeScript with the Lua script on a real server, command
+ * by command.
  */
 
 import fc from "fast-check";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { driverOf } from "../../src/stores/redis-client/driver.js";
-import { NativeKeys } from "../../src/stores/redis-client/plain-keys.js";
-import { ByCommands } from "../../src/stores/redlock/by-commands.js";
 import {
   decodeRelease,
   decodeRenewal,
@@ -18,7 +16,6 @@ import {
   voteArgs,
 } from "../../src/stores/redlock/codec.js";
 import { LoneLayout } from "../../src/stores/redlock/layout.js";
-import { BY_COMMANDS } from "../../src/stores/redlock/name-record.js";
 import {
   type NodeState,
   release,
@@ -45,17 +42,13 @@ type Ask = (keys: readonly string[], args: readonly string[]) => Promise<unknown
 let server: RedisServer;
 let connection: RespClient;
 let client: Redis;
-let byScript: Ask;
-let byCommands: Ask | null;
+let ask: Ask;
 beforeAll(async () => {
   server = await startRedis();
   connection = await server.client();
   client = new Redis(server.port);
-  const driver = driverOf(client);
-  const node = new RedlockNode("a", driver, NODE_SCRIPTS.lone);
-  byScript = (keys, args) => node.ask(keys, args);
-  const commands = (await NativeKeys.areKnown(driver, "b")) ? new ByCommands(driver) : null;
-  byCommands = commands && ((keys, args) => commands.run(keys, args));
+  const node = new RedlockNode("a", driverOf(client), NODE_SCRIPTS.lone);
+  ask = (keys, args) => node.ask(keys, args);
 });
 afterAll(async () => {
   client?.disconnect();
@@ -66,8 +59,7 @@ afterAll(async () => {
 const step = fc.record({
   type: fc.constantFrom("vote", "vote", "vote", "renew", "release", "release", "revoke", "expire"),
   name: fc.constantFrom(...names),
-  // As those without scripts, so that all clients can have them.
-  owner: fc.constantFrom(`o1${BY_COMMANDS}`, `o2${BY_COMMANDS}`, `o3${BY_COMMANDS}`),
+  owner: fc.constantFrom("o1", "o2", "o3"),
   ballot: fc.integer({ min: 1, max: 30 }),
   span: fc.constantFrom(1, 3, 64),
   ttlMs: fc.constantFrom(20_000, 40_000, 60_000),
@@ -78,7 +70,7 @@ type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 const layout = new LoneLayout("d", "", { isCluster: true, keyPrefix: "" });
 
 /** Runs the step on the rules and on the server; the answers of both. */
-async function both(model: NodeState, base: number, one: Step, ask: Ask): Promise<unknown[]> {
+async function both(model: NodeState, base: number, one: Step): Promise<unknown[]> {
   const { name, owner, span, ttlMs, keepMs } = one;
   const ballot = base + one.ballot;
   const [seconds, micros] = (await connection.send("TIME")) as string[];
@@ -137,7 +129,7 @@ function expectSame(actual: unknown, expected: unknown, about: string): void {
 
 const asked: Pick<RedisServer, "ask"> = { ask: (...args) => connection.send(...args) };
 
-async function follow(steps: readonly Step[], ask: Ask): Promise<void> {
+async function follow(steps: readonly Step[]): Promise<void> {
   await connection.send("FLUSHALL");
   const model: NodeState = {
     run: "",
@@ -148,7 +140,7 @@ async function follow(steps: readonly Step[], ask: Ask): Promise<void> {
   };
   const base = (Date.now() + 60_000) * 1_000;
   for (const one of steps) {
-    const [expected, actual] = await both(model, base, one, ask);
+    const [expected, actual] = await both(model, base, one);
     expectSame(actual, expected, `${JSON.stringify(one)}: ${JSON.stringify([actual, expected])}`);
     const [, lock = "", ballot = ""] = layout.keysOf("lock", one.name);
     const state = model.names.get(one.name);
@@ -160,22 +152,9 @@ async function follow(steps: readonly Step[], ask: Ask): Promise<void> {
 const numRuns = isFull ? 400 : 40;
 const sequences = fc.array(step, { minLength: 20, maxLength: 60 });
 
-describe("a lone server follows its rules", () => {
-  test("by its script", async () => {
-    await fc.assert(
-      fc.asyncProperty(sequences, (steps) => follow(steps, byScript)),
-      { numRuns, seed: SEED },
-    );
-  });
-
-  test("by plain commands", async ({ skip }) => {
-    const ask = byCommands;
-    if (!ask) return skip("this server has no SET with IFEQ");
-    // The ttl never falls: a lease stays as long as its longest renewal.
-    const even = sequences.map((steps) => steps.map((one) => ({ ...one, ttlMs: 40_000 as const })));
-    await fc.assert(
-      fc.asyncProperty(even, (steps) => follow(steps, ask)),
-      { numRuns, seed: SEED },
-    );
-  });
+test("a lone server follows its rules", async () => {
+  await fc.assert(
+    fc.asyncProperty(sequences, (steps) => follow(steps)),
+    { numRuns, seed: SEED },
+  );
 });

@@ -59,14 +59,4 @@ describe("driverOf", () => {
       expect(sendCommand).toHaveBeenCalledWith(sent, expect.anything());
     },
   );
-
-  it.each([
-    [undefined, false],
-    ["master", false],
-    ["slave", true],
-    ["all", true],
-  ] as const)("knows whether a Cluster of ioredis reads replicas: %s", (scaleReads, isSo) => {
-    const options = scaleReads ? { ...lazy, scaleReads } : lazy;
-    expect(driverOf(new Cluster([{ port: 1 }], options)).readsReplicas).toBe(isSo);
-  });
 });

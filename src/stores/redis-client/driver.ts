@@ -33,8 +33,6 @@ export interface Driver {
   readonly isCluster: boolean;
   /** Only one server at a time answers, and `changes` rises whenever it may be another one. */
   readonly hasOneConnection: boolean;
-  /** Whether the client may ask a replica where a command only reads. Default: it does not. */
-  readonly readsReplicas?: boolean;
   readonly database: number;
   /** The address of the server; null where the client finds its server by itself. */
   readonly address: string | null;

@@ -88,13 +88,12 @@ function plainDriver(client: Plain): Driver {
 }
 
 function clusterDriver(client: Cluster): Driver {
-  const { keyPrefix = "", redisOptions = {}, scaleReads = "master" } = client.options;
+  const { keyPrefix = "", redisOptions = {} } = client.options;
   const prefix = String((redisOptions as { keyPrefix?: unknown }).keyPrefix ?? keyPrefix);
   const send: Driver["send"] = (_key, command, args) => call(client, command, args);
   return {
     isCluster: true,
     hasOneConnection: false,
-    readsReplicas: scaleReads !== "master",
     database: 0,
     address: null,
     servers() {

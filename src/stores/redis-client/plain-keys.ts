@@ -6,11 +6,7 @@
  * Why it is safe beside those programs: a key that exists is never written, unless it holds the own
  * value. Only the own value is deleted or prolonged. So a key belongs to one holder from its
  * creation to its end, whichever package made it.
- *
- * Each verb has two encodings: in Lua, for several keys in one step; and in native commands, for
- * one key and a user who may not run scripts.
  */
-import type { Driver } from "./driver.js";
 import { sha1 } from "./sha1.js";
 
 /** A text of Lua with its hash. */
@@ -74,59 +70,3 @@ for _, key in ipairs(KEYS) do
 end
 return count
 `);
-
-/** A key that expires at this time is deleted at once. */
-const PAST_MS = "1";
-
-/**
- * The verbs for one key by `SET … IFEQ`: Redis 8.4, Valkey 8.1 or newer. `DELEX` and `DELIFEQ` are
- * not used: the client libraries do not know their keys, so a key prefix would be missing.
- */
-export class NativeKeys {
-  readonly #send: (key: string, command: string, args: readonly string[]) => Promise<unknown>;
-
-  /** `send` rejects, or answers otherwise than the server, where the key is of another type. */
-  constructor(send: Driver["send"]) {
-    this.#send = send;
-  }
-
-  /**
-   * Whether the server knows `SET … IFEQ`; rejects where that is not certain. Changes nothing: no
-   * key has this text.
-   */
-  static async areKnown(driver: Driver, key: string): Promise<boolean> {
-    try {
-      await driver.send(key, "set", [key, "?", "IFEQ", "?"]);
-      return true;
-    } catch (error) {
-      if (/syntax error/i.test(error instanceof Error ? error.message : "")) return false;
-      throw error;
-    }
-  }
-
-  /** Sets the key if it is absent. The answer is the value of before; null where it was absent. */
-  take(key: string, value: string, ttlMs: number): Promise<unknown> {
-    return this.#send(key, "set", [key, value, "PX", `${ttlMs}`, "NX", "GET"]);
-  }
-
-  /** Whether the key had this value. It expires after `ttlMs` then, sooner or later than before. */
-  prolong(key: string, value: string, ttlMs: number): Promise<boolean> {
-    return this.replace(key, value, value, ["PX", `${ttlMs}`]);
-  }
-
-  /** Whether the key had this value, and is deleted. */
-  delete(key: string, value: string): Promise<boolean> {
-    return this.replace(key, value, value, ["PXAT", PAST_MS]);
-  }
-
-  /** Whether the key had the value `before`, or was absent where that is null. */
-  async replace(
-    key: string,
-    before: string | null,
-    value: string,
-    expiry: readonly string[],
-  ): Promise<boolean> {
-    const condition = before === null ? ["NX"] : ["IFEQ", before];
-    return (await this.#send(key, "set", [key, value, ...condition, ...expiry])) === "OK";
-  }
-}

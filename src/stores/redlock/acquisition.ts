@@ -33,7 +33,6 @@ import { decodeVote, type Vote, voteArgs } from "./codec.js";
 import { quorumError } from "./failure.js";
 import { type Grants, QuorumGrant } from "./grants.js";
 import type { Membership } from "./membership.js";
-import { BY_COMMANDS } from "./name-record.js";
 import type { Poll, Quorum } from "./quorum.js";
 import type { Releases } from "./releases.js";
 import { Waiter } from "./waiter.js";
@@ -93,8 +92,8 @@ export class Acquisition {
   async run(): Promise<QuorumGrant | Busy> {
     this.#onHeard();
     this.#wait?.onEnd(() => this.giveUp());
-    const { grants, quorum } = this.#parts;
-    let claim = quorum.hasScripts ? this.#claim : this.#underNewOwner();
+    const { grants } = this.#parts;
+    let claim = this.#claim;
     try {
       for (; !this.#isEnded; claim = this.#underNewOwner()) {
         grants.expect(claim.owner, this.#keys);
@@ -124,9 +123,7 @@ export class Acquisition {
   }
 
   #underNewOwner(): Claim {
-    const { runtime, hasScripts } = this.#parts.quorum;
-    const id = runtime.random.id();
-    return { ...this.#claim, owner: hasScripts ? id : id + BY_COMMANDS };
+    return { ...this.#claim, owner: this.#parts.quorum.runtime.random.id() };
   }
 
   /** Null when another attempt is worth it; by then the event to wait for has come. */
@@ -148,12 +145,7 @@ export class Acquisition {
       const { answers } = round;
       seen.note(this.#name, Math.max(ballot, highestStored(answers)), runtime.clock.wallUs());
       if (judgement === "granted" && isKnown) return this.#accept(claim, ballot, round);
-      if (judgement === "raise" && raises < MAX_RAISES && !this.#isEnded) {
-        if (quorum.hasScripts) continue;
-        // Without scripts the key is deleted. A late copy of that must not meet its owner again.
-        this.#withdraw(claim.owner, ballot, true);
-        return null;
-      }
+      if (judgement === "raise" && raises < MAX_RAISES && !this.#isEnded) continue;
       // A node that has not answered yet may enter the waiter: the withdrawal comes behind.
       if (judgement === null) this.#waiter?.enter();
       const isTaken = answers.some((answer) => mayHaveVoted(answer));

@@ -7,7 +7,7 @@
 import type { Claim } from "../../contract/store.js";
 import { list, oneOf, text, Unreadable, whole } from "../../events/foreign-data.js";
 import { spanOf } from "./ballot.js";
-import { isByCommands, type NameRecord, parseRecord } from "./name-record.js";
+import { type NameRecord, parseRecord } from "./name-record.js";
 
 /** One round of votes. */
 export interface VoteRound {
@@ -34,19 +34,6 @@ export function voteArgs(round: VoteRound): string[] {
   if (waiter) args.push(waiter.id);
   if (waiter && waiter.since !== `${ballot}`) args.push(waiter.since);
   return args;
-}
-
-/** The arguments of a vote, as far as a server without scripts has to know them. */
-export function readVote([, terms = "", record = ""]: readonly string[]): {
-  readonly owner: string;
-  readonly ballot: number;
-  readonly record: string;
-  readonly delayMs: number;
-  readonly ttlMs: number;
-} {
-  const [ballot, , owner = ""] = record.split(" ", 3);
-  const [delayMs, ttlMs] = [Number(terms.slice(14, 30)), Number(terms.slice(30))];
-  return { owner, ballot: Number(ballot), record, delayMs, ttlMs };
 }
 
 /** One lease of a call that renews many. */
@@ -130,10 +117,7 @@ export type Vote =
   | Asleep
   | Failure;
 
-/**
- * The name has no holder, but is kept for a moment: for the waiter that was woken, or for an owner
- * without scripts whose ballot is not written yet.
- */
+/** The name has no holder, but is kept for a moment for the waiter that was woken. */
 export interface Reserved {
   readonly type: "reserved";
   readonly stored: number;
@@ -254,15 +238,11 @@ function held(
   stored: number,
   remainingMs: number,
   value: unknown,
-  more: readonly unknown[],
-): Held | Reserved {
-  const [raw, rank] = more;
-  const ahead = whole(rank);
+  [raw, rank]: readonly unknown[],
+): Held {
   const known = parseRecord(String(raw));
   const record = known?.value === String(value) ? known : null;
-  if (!record && isByCommands(String(value)))
-    return { type: "reserved", stored, remainingMs, ahead };
-  return { type: "held", stored, remainingMs, record, ahead };
+  return { type: "held", stored, remainingMs, record, ahead: whole(rank) };
 }
 
 /** The answer of a node that does not vote, whatever it is asked. */

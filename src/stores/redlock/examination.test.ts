@@ -12,7 +12,6 @@ const node = (name: string, slowestMs: number, more: Partial<NodeState> = {}): N
   skewMs: 0,
   roundTrip: { slowestMs, count: 25 },
   survey: null,
-  hasScripts: true,
   ...more,
 });
 

@@ -17,7 +17,7 @@ import {
 } from "./codec.js";
 import { nodeError, quorumError } from "./failure.js";
 import type { KeyLayout } from "./layout.js";
-import { holderView, isByCommands, markView, type NameRecord, parseRecord } from "./name-record.js";
+import { holderView, markView, type NameRecord, parseRecord } from "./name-record.js";
 import type { Poll, Quorum } from "./quorum.js";
 import type { RedlockNode } from "./redlock-node.js";
 import { majorityOf, Tally } from "./tally.js";
@@ -167,7 +167,7 @@ function decodeKept(raw: unknown): Kept | Foreign {
   const queue = list(waiters);
   return {
     type: "kept",
-    value: !record && isByCommands(value) ? "" : value,
+    value,
     remainingMs: expiryMs(pttl),
     record,
     queue: queue.flatMap((member, at) => {

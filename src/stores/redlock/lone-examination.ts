@@ -15,18 +15,11 @@ const check = checksOver<RedlockFacts>();
 /** The checks of a server, or a Cluster, that decides alone. */
 export const loneChecks: readonly Check<RedlockFacts>[] = [
   check("redlock/scripts", ["nodes"], ({ nodes: [node] }) => {
-    if (node?.hasScripts && node.survey) return ok("The server runs the script of the store.");
-    if (node?.survey) {
-      return note(
-        "This user may not run scripts: the store uses SET with IFEQ.",
-        "A call takes more round trips, and resume and bootstrap: wait are refused.",
-        "Grant EVAL and EVALSHA, as the ACL line in docs/stores/redlock.md does.",
-      );
-    }
+    if (node?.survey) return ok("The server runs the script of the store.");
     return danger(
       "The server does not run the script of the store.",
       "No lock can be taken.",
-      "Grant the rights of the ACL line in docs/stores/redlock.md, or use Redis 8.4 or Valkey 8.1.",
+      "Grant the rights of the ACL line in docs/stores/redlock.md.",
     );
   }),
 

@@ -15,17 +15,6 @@ export interface NameRecord {
   readonly meta: Meta;
 }
 
-/**
- * Stands behind the id of an owner without scripts. Such an owner takes the key before it writes
- * its record; without this mark, its value would look like that of another program meanwhile.
- */
-export const BY_COMMANDS = "-by-commands";
-
-/** Whether the value is of an owner without scripts. */
-export function isByCommands(value: string): boolean {
-  return value.endsWith(BY_COMMANDS);
-}
-
 /** Null when the text has neither a holder nor a mark. */
 export function parseRecord(text: string): NameRecord | null {
   const parts = /^\d+ ([HWD]) (\S+) (\d+) \d+ (\d+) \S+ (.*)$/s.exec(text);

@@ -51,11 +51,6 @@ export class Quorum {
     return this.nodes.length === 1;
   }
 
-  /** Whether the nodes run scripts, as far as it is known. */
-  get hasScripts(): boolean {
-    return this.nodes.every(({ hasScripts }) => hasScripts);
-  }
-
   /** One call carries only locks of the same shard: in a Cluster a shard is a slot. */
   shardOf([, lock = ""]: readonly string[]): number {
     const { isCluster = false, keyPrefix = "" } = this.nodes[0]?.driver ?? {};

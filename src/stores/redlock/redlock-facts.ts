@@ -14,8 +14,6 @@ export interface NodeState {
   readonly skewMs: number | null;
   readonly roundTrip: RoundTrip | null;
   readonly survey: Survey | null;
-  /** Whether the user may run scripts there. */
-  readonly hasScripts: boolean;
 }
 
 /** The state of all nodes, and the options of the store. */
@@ -56,7 +54,7 @@ export async function readNodes(
 ): Promise<{ readonly states: NodeState[]; readonly read: ReadNode[] }> {
   const surveys = await survey();
   const read = await Promise.all(nodes.map((node) => readNode(node, { runtime, signal })));
-  const states = nodes.map(({ name, driver, hasScripts }, at): NodeState => {
+  const states = nodes.map(({ name, driver }, at): NodeState => {
     const facts = read[at]?.facts;
     return {
       name,
@@ -65,7 +63,6 @@ export async function readNodes(
       skewMs: (facts && known(facts.clock))?.skewMs ?? null,
       roundTrip: (facts && known(facts.roundTrip)) ?? null,
       survey: surveys[at] ?? null,
-      hasScripts,
     };
   });
   return { states, read };

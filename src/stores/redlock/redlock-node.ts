@@ -3,9 +3,7 @@ import { foreignData, reportForeign } from "../../events/foreign-data.js";
 import { checkVersion } from "../redis-client/check-version.js";
 import type { Driver } from "../redis-client/driver.js";
 import { isNoScript } from "../redis-client/failure.js";
-import { NativeKeys } from "../redis-client/plain-keys.js";
 import { sha1 } from "../redis-client/sha1.js";
-import type { ByCommands } from "./by-commands.js";
 import { nodeError } from "./failure.js";
 import { NODE, RELEASE, VOTE } from "./script.generated.js";
 
@@ -70,9 +68,6 @@ export class RedlockNode {
   readonly driver: Driver;
   readonly scripts: NodeScripts;
   #unanswered = 0;
-  /** Null while the server runs scripts, or was not asked yet. */
-  #byCommands: ByCommands | null = null;
-  #probe: Promise<ByCommands | null> | null = null;
 
   constructor(name: string, driver: Driver, nodeScripts: NodeScripts = NODE_SCRIPTS.node) {
     this.name = name;
@@ -102,7 +97,6 @@ export class RedlockNode {
       const full = `${MAX_UNANSWERED} requests before it are unanswered`;
       return recipient.onError(at, nodeError(this.name, full));
     }
-    if (this.#byCommands) return this.#sendCommands(this.#byCommands, call, at, recipient);
     this.#unanswered += 1;
     const { driver } = this;
     const { keys, script, line } = call;
@@ -114,68 +108,16 @@ export class RedlockNode {
       },
       (error: unknown) => {
         this.#unanswered -= 1;
-        if (!isNoScript(error)) return this.#onRefusal(error, call, at, recipient);
+        if (!isNoScript(error)) return recipient.onError(at, nodeError(this.name, error));
         checkVersion(driver, key, "redlock")
           .then(() => driver.send(key, "eval", [script.text, ...line.slice(1)]))
           .then(
             (raw) => recipient.onAnswer(at, this, raw),
-            (cause: unknown) => this.#onRefusal(cause, call, at, recipient),
+            (cause: unknown) => recipient.onError(at, nodeError(this.name, cause)),
           );
       },
     );
   }
-
-  /** Whether this user may run scripts here, as far as it is known. */
-  get hasScripts(): boolean {
-    return this.#byCommands === null;
-  }
-
-  /** A lone server may do without scripts; several nodes, and looks at replicas, need them. */
-  #onRefusal(cause: unknown, call: NodeCall, at: number, recipient: Recipient): void {
-    const refuse = (): void => recipient.onError(at, nodeError(this.name, cause));
-    const needsScripts = this.scripts === NODE_SCRIPTS.node || this.driver.readsReplicas;
-    if (needsScripts || !isScriptRefusal(cause)) return refuse();
-    const [, , ballot = ""] = call.keys;
-    this.#probe ??= this.#probed(ballot);
-    this.#probe.then(
-      (byCommands) => {
-        if (!byCommands) return refuse();
-        this.#byCommands = byCommands;
-        this.#sendCommands(byCommands, call, at, recipient);
-      },
-      () => {
-        // No answer: the next call asks again.
-        this.#probe = null;
-        refuse();
-      },
-    );
-  }
-
-  /** Null where the server has no native comparison either. */
-  async #probed(ballot: string): Promise<ByCommands | null> {
-    // Only users without the right to run scripts need this.
-    const { ByCommands } = await import("./by-commands.js");
-    return (await NativeKeys.areKnown(this.driver, ballot)) ? new ByCommands(this.driver) : null;
-  }
-
-  #sendCommands(byCommands: ByCommands, call: NodeCall, at: number, recipient: Recipient): void {
-    this.#unanswered += 1;
-    byCommands
-      .run(call.keys, call.args)
-      .finally(() => {
-        this.#unanswered -= 1;
-      })
-      .then(
-        (raw) => recipient.onAnswer(at, this, raw),
-        (cause: unknown) => recipient.onError(at, nodeError(this.name, cause)),
-      );
-  }
-}
-
-/** The server does not let this user run scripts, or does not know scripts at all. */
-function isScriptRefusal(error: unknown): boolean {
-  const text = error instanceof Error ? error.message : "";
-  return /^(NOPERM|ERR).*(permissions to run|unknown command).*\beval/i.test(text);
 }
 
 /** Gets the answers of many nodes to one call. */

@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
+import { readVote } from "../../../simulation/quorum/quorum-request.js";
 import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { readNodeCall } from "../../../test/fixtures/node-call.js";
 import { Holdfast } from "../../api/holdfast.js";
 import type { Claim, GoneEvent, Grant } from "../../contract/store.js";
 import { WaitTime } from "../../lease/wait-time.js";
 import type { Driver, OwnConnection } from "../redis-client/driver.js";
-import { readVote } from "./codec.js";
+
 import { MAX_TTL_MS } from "./membership.js";
 import { RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
@@ -51,7 +52,7 @@ function hasty(name: string): RedlockNode {
     send: async (_key, _command, line) => {
       const { args } = readNodeCall(line);
       if (args[0] !== "vote") return 1;
-      const { owner, ballot } = readVote(args);
+      const { owner, ballot } = readVote(args.slice(1));
       first ||= owner;
       if (owner === first) listener(`x ${owner} ${ballot} by hand`);
       return ["G", claim.ttlMs];
@@ -71,7 +72,7 @@ it("a revocation by the client itself ends its grant, or the votes for it", asyn
       send: async (_key, _command, line) => {
         const { args } = readNodeCall(line);
         if (args[0] !== "vote") return 1;
-        tokens.push(BigInt(readVote(args).ballot));
+        tokens.push(BigInt(readVote(args.slice(1)).ballot));
         await new Promise<void>((resolve) => votes.push(resolve));
         return ["G", claim.ttlMs];
       },

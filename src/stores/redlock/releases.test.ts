@@ -1,25 +1,26 @@
 /** Releases that leave a mark, where tries are lost and other clients come between them. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { CommandServer } from "../../../test/fixtures/command-server.js";
+import { QuorumNode } from "../../../simulation/quorum/quorum-node.js";
 import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
+import { readNodeCall } from "../../../test/fixtures/node-call.js";
 import type { Claim, Grant } from "../../contract/store.js";
 import type { Driver } from "../redis-client/driver.js";
 import { QuorumGrant } from "./grants.js";
 import { Layout } from "./layout.js";
 import { Quorum } from "./quorum.js";
-import { NODE_SCRIPTS, RedlockNode } from "./redlock-node.js";
+import { RedlockNode } from "./redlock-node.js";
 import { RedlockStore } from "./redlock-store.js";
 import { Releases } from "./releases.js";
 
 const TTL_MS = 4_000;
 const KEEP = { ttlMs: 60_000, meta: {} };
-const LOCK = "holdfast:test:o:job";
+const NAMES = ["a", "b", "c"];
 
-/** Runs a command, or loses it or its answer. */
+/** Runs a verb of a node, or loses it or its answer. */
 type Fault = (args: readonly string[], run: () => unknown) => unknown;
 
 let runtime: ManualRuntime;
-let server: CommandServer;
+let servers: QuorumNode[];
 let changes: number;
 let fault: Fault;
 let store: RedlockStore;
@@ -28,31 +29,40 @@ function lost(): never {
   throw new Error("The connection is lost.");
 }
 
-beforeEach(async () => {
+beforeEach(() => {
   runtime = new ManualRuntime();
-  server = new CommandServer();
+  servers = NAMES.map(
+    (name) =>
+      new QuorumNode(
+        name,
+        1,
+        () => runtime.nowMs,
+        () => false,
+      ),
+  );
   changes = 0;
   fault = (_args, run) => run();
-  const driver = {
-    isCluster: false,
-    keyPrefix: "",
-    hasOneConnection: true,
-    changes: () => changes,
-    send: async (_key: string, command: string, args: readonly string[]) => {
-      if (command.startsWith("eval")) {
-        throw new Error("NOPERM User mute has no permissions to run the 'evalsha' command");
-      }
-      server.nowMs = runtime.clock.wallUs() / 1000;
-      return fault(args, () => server.run(command, args));
-    },
-    open: () => Promise.reject(new Error("No subscriptions here.")),
-  } as unknown as Driver;
-  const node = new RedlockNode("a", driver, NODE_SCRIPTS.lone);
+  const nodes = servers.map((server) => {
+    server.initiate(NAMES.join(","), 30_000);
+    const driver = {
+      isCluster: false,
+      keyPrefix: "",
+      changes: () => changes,
+      send: async (_key: string, _command: string, line: readonly string[]) => {
+        const { keys, args } = readNodeCall(line);
+        return fault(args, () => server.execute(keys[1] ?? "", args));
+      },
+      open: () => Promise.reject(new Error("No subscriptions here.")),
+    } as unknown as Driver;
+    return new RedlockNode(server.name, driver);
+  });
   const terms = { namespace: "test", nodeTimeoutMs: 200, driftFactor: 0.01, maxTtlMs: 30_000 };
-  // From here on, the node works by plain commands.
-  await node.ask(["queue", "lock", "ballot"], ["look"]);
-  store = new RedlockStore([node], { ...terms, bootstrap: "now" }, runtime);
+  store = new RedlockStore(nodes, { ...terms, bootstrap: "wait" }, runtime);
 });
+
+/** The values of the lock's key, of all nodes that have the key. */
+const values = (): string[] => servers.flatMap(({ owners }) => owners);
+const MARKS = NAMES.map(() => expect.stringMatching(/^done:/));
 
 /** Runs timers until the work is done. */
 async function done<T>(work: Promise<T>): Promise<T> {
@@ -84,7 +94,7 @@ describe("a release that leaves a mark, whose first try was lost", () => {
     await settled();
     isStopped = false;
     expect(await done(releasing)).toBe(true);
-    expect(server.get(LOCK)).toMatch(/^done:/);
+    expect(values()).toEqual(MARKS);
   });
 
   it("does not tell it as left after the lease was revoked", async () => {
@@ -93,7 +103,7 @@ describe("a release that leaves a mark, whose first try was lost", () => {
     isStopped = false;
     expect(await store.revoke("once", "job", grant.token, "test")).toBe(true);
     expect(await done(releasing)).toBe(false);
-    expect(server.get(LOCK)).toBeNull();
+    expect(values()).toEqual([]);
   });
 
   it("does not tell it as left after the process was stopped and another one ran", async () => {
@@ -104,23 +114,25 @@ describe("a release that leaves a mark, whose first try was lost", () => {
     const next = await acquire("b");
     expect(await done(releasing)).toBe(false);
     expect(await done(store.release(next, TTL_MS))).toBe(true);
-    expect(server.get(LOCK)).toBeNull();
+    expect(values()).toEqual([]);
   });
 });
 
 describe("a release that has left a mark", () => {
-  const isMark = (args: readonly string[]): boolean => args[1]?.startsWith("done:") ?? false;
+  const isMark = ([verb, , , , keepMs]: readonly string[]): boolean =>
+    verb === "release" && Number(keepMs) > 0;
 
-  it("is told so when the answer was lost", async () => {
+  it("is told so when the answers were lost", async () => {
     const grant = await acquire("a");
     let losses = 0;
     fault = (args, run) => {
       const answer = run();
-      if (isMark(args) && losses++ === 0) lost();
+      if (isMark(args) && losses++ < NAMES.length) lost();
       return answer;
     };
     expect(await done(store.release(grant, TTL_MS, KEEP))).toBe(true);
-    expect([losses, server.get(LOCK)]).toEqual([2, expect.stringMatching(/^done:/)]);
+    expect(losses).toBe(2 * NAMES.length);
+    expect(values()).toEqual(MARKS);
   });
 
   it("is told so when the client sent the command again", async () => {

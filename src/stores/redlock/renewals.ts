@@ -216,9 +216,6 @@ export class Renewals {
     }
     // A majority may not know of leases of this length: only the old deadline is certain.
     if (judgement === "renewed" && isKnown) {
-      const { hasScripts, runtime } = this.#quorum;
-      // Without scripts, a late copy of the first request may have set the key again since then.
-      if (!hasScripts && runtime.clock.exactMs() >= grant.deadlineMs) return EXPIRED;
       // rule: quorum-renewal-counts-from-sending
       const untilMs = deadlineOf(answers, sentMs, this.#quorum.driftFactor);
       grant.extend(untilMs);

@@ -11,8 +11,8 @@ local verb = ARGV[1]
 -- After a resume that is the channel of another client; a node that missed the resume learns it
 -- from the next renewal.
 local function prolong(node, lock, ballot, owner, token, ttlMs, channel)
-  local raw, whole = node.raw or '', node.whole
-  local head, voted, heard, tail = match(raw, '^(%d+ [HW] (%S+) %d+ %d+ %d+ )(%S+)(.*)$')
+  local whole = node.whole
+  local head, voted, heard, tail = match(node.raw or '', '^(%d+ [HW] (%S+) %d+ %d+ %d+ )(%S+)(.*)$')
   if voted == owner and heard ~= channel then
     call('SET', ballot, head .. channel .. tail, 'KEEPTTL')
   end
@@ -21,12 +21,9 @@ local function prolong(node, lock, ballot, owner, token, ttlMs, channel)
     call('PEXPIRE', lock, ttlMs)
     leftMs = ttlMs
   end
-  -- The record of the holder stays for as long as the holder does. By plain commands, the record of
-  -- a mark is written before the mark: its longer time is not cut.
-  if head or not match(raw, '^%d+ D ') then
-    local untilUs = max(node.nowUs, token) + 2 * node.DAY
-    call('PEXPIREAT', ballot, whole(math.floor(untilUs / 1000)))
-  end
+  -- The record of the holder stays for as long as the holder does.
+  local untilUs = max(node.nowUs, token) + 2 * node.DAY
+  call('PEXPIREAT', ballot, whole(math.floor(untilUs / 1000)))
   return { 'G', leftMs }
 end
 

@@ -38,7 +38,7 @@ node.enqueue(ARGV[6], ARGV[7])
 if ARGV[6] and node.isPlain(kind) then kind = 'W' end
 local text = kind == '' and '' or ' ' .. kind .. ' ' .. rest
 -- The record of a mark is kept for longer than the mark, also when it is written again. Its own
--- expiry tells for how long: by plain commands, the key gets the mark after the record.
+-- expiry says for how long.
 local leastMs = kind == 'D' and not isHeld and call('PTTL', ballot) or nil
 if isHeld and keepMs > 0 then
   leastMs = keepMs + node.DAY / 1000
