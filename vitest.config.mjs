@@ -54,6 +54,7 @@ export default defineConfig({
         name,
         include: [...(projects[name] ?? [])],
         sequence: { groupOrder },
+        setupFiles: ["scripts/vitest-file.mjs"],
         env,
         ...setting,
       },

@@ -1,12 +1,22 @@
 // A test run leaves nothing behind: this finds files, folders and processes that it did leave.
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { kill, processesWith } from "./processes.mjs";
+import { FILE, kill, processesWith } from "./processes.mjs";
 
 /** Every process that a run starts has this variable. */
 const RUN = "HOLDFAST_TEST_RUN";
+/** In the folder of a test file: which file it is. */
+const NAME = ".test-file";
 const MEMORY = "/dev/shm";
 /** A process that was told to end may take this long on a busy machine. */
 const ENDING_MS = 10_000;
@@ -47,13 +57,13 @@ export class Leftovers {
     const processes = this.#processes();
     for (const { pid } of processes) kill(pid);
     const files = [...new Set([this.#folder, this.#memory])].flatMap((folder) => {
-      const names = [...entriesOf(folder)];
+      const names = [...entriesOf(folder)].flatMap((name) => leftIn(folder, name));
       rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
       return names;
     });
     const added = [...homeEntries()].filter((name) => !this.#home.has(name));
     return [
-      ...processes.map(({ pid, command }) => `process ${pid}: ${command}`),
+      ...processes.map(({ pid, command, file }) => `process ${pid}${by(file)}: ${command}`),
       ...files.map((name) => `temporary file or folder: ${name}`),
       ...added.map((name) => `in the home folder: ${name}`),
     ];
@@ -62,6 +72,38 @@ export class Leftovers {
   #processes() {
     return processesWith(`${RUN}=${this.#folder}`);
   }
+}
+
+/**
+ * Gives a test file a temporary folder in that of the run, and its name to the processes that it
+ * starts.
+ *
+ * @param {string} file
+ */
+export function ownFolder(file) {
+  const folder = process.env[RUN];
+  if (!folder) return;
+  const own = mkdtempSync(join(folder, "f-"));
+  chmodSync(own, 0o711);
+  writeFileSync(join(own, NAME), file);
+  Object.assign(process.env, { TMPDIR: own, [FILE]: file });
+}
+
+/**
+ * @param {string} folder
+ * @param {string} name
+ */
+function leftIn(folder, name) {
+  const own = join(folder, name);
+  if (!existsSync(join(own, NAME))) return [name];
+  const file = readFileSync(join(own, NAME), "utf8");
+  const left = readdirSync(own).filter((entry) => entry !== NAME);
+  return left.map((entry) => `${entry}${by(file)}`);
+}
+
+/** @param {string | undefined} file */
+function by(file) {
+  return file ? `, left by ${file}` : "";
 }
 
 /** Without the caches of tools, such as npm and Chromium, but with the locks of the command. */

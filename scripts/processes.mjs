@@ -2,11 +2,14 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
+/** The variable with the test file that a process belongs to. */
+export const FILE = "HOLDFAST_TEST_FILE";
+
 /**
  * The processes whose environment has this entry. Found on Linux only.
  *
  * @param {string} entry
- * @returns {{ pid: number, command: string }[]}
+ * @returns {{ pid: number, command: string, file: string | undefined }[]}
  */
 export function processesWith(entry) {
   const found = [];
@@ -19,7 +22,8 @@ export function processesWith(entry) {
       const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
       // A process that has ended and was not waited for has no program any more.
       readlinkSync(`/proc/${pid}/exe`);
-      found.push({ pid, command });
+      const file = environment.find((one) => one.startsWith(`${FILE}=`))?.slice(FILE.length + 1);
+      found.push({ pid, command, file });
     } catch {
       // It has ended meanwhile, or belongs to another user.
     }

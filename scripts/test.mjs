@@ -56,7 +56,7 @@ progress.plan(jobs.length);
 await Promise.all([runLane("waits"), runLane("computes")]);
 await leftovers.settle();
 for (const line of leftovers.clear()) {
-  fail({ title: `left behind: ${line}`, text: "", repeat: "npm test, and look for its origin" });
+  fail({ title: `left behind: ${line}`, text: "", repeat: `npm test -- ${args.join(" ")}` });
 }
 progress.stop();
 report();
