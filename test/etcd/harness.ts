@@ -56,7 +56,7 @@ export function etcdHarness(
       return storeOf(clientOf(ports()), namespace);
     },
     child: {
-      module: new URL("./child.mjs", import.meta.url),
+      module: new URL("../stores/child.mjs", import.meta.url),
       argument: (namespace) => etcdUrl(ports(), namespace).href,
     },
     faults: {

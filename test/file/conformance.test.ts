@@ -24,8 +24,8 @@ runConformance(
     ttlMs: 1_500,
     open: async (namespace) => fileStore({ path: pathOf(namespace), namespace }),
     child: {
-      module: new URL("./child.mjs", import.meta.url),
-      argument: (namespace) => ({ path: pathOf(namespace), namespace }),
+      module: new URL("../stores/child.mjs", import.meta.url),
+      argument: (namespace) => `file:${pathOf(namespace)}?namespace=${namespace}`,
     },
     async wipe(namespace) {
       const database = openSqlite(pathOf(namespace));

@@ -12,7 +12,7 @@ function spaceOf(namespace: string): MemorySpace {
 runConformance({
   traits: memoryStore().traits,
   open: async (namespace) => memoryStore({ space: spaceOf(namespace) }),
-  child: { module: new URL("./child.mjs", import.meta.url), argument: () => null },
+  child: { module: new URL("../stores/child.mjs", import.meta.url), argument: () => "memory:" },
   async leftovers(namespace) {
     const space = spaceOf(namespace);
     // A name drops expired entries when it is inspected.

@@ -53,7 +53,7 @@ export function postgresHarness(
       return postgresStore({ ...shared, namespace });
     },
     child: {
-      module: new URL("./child.mjs", import.meta.url),
+      module: new URL("../stores/child.mjs", import.meta.url),
       argument: (namespace) => `${urlAt(server().port)}?namespace=${namespace}`,
     },
     faults: {

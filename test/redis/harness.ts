@@ -48,7 +48,7 @@ export function redisHarness(
       },
     }),
     child: {
-      module: new URL("./child.mjs", import.meta.url),
+      module: new URL("../stores/child.mjs", import.meta.url),
       argument: (namespace) => deployment.url(namespace),
     },
     async wipe(namespace) {

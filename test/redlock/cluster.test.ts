@@ -31,7 +31,7 @@ for (const library of isFull ? libraries : libraries.slice(0, 1)) {
     runConformance({
       ...harness,
       child: {
-        module: new URL("./child.mjs", import.meta.url),
+        module: new URL("../stores/child.mjs", import.meta.url),
         argument: (namespace) => {
           const [first, ...others] = cluster.masters.map(
             ({ server }) => `127.0.0.1:${server.port}`,

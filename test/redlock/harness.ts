@@ -99,7 +99,7 @@ export function redlockHarness(
         "every attempt has its own ballot, so the token of a repeated attempt is higher",
     },
     child: {
-      module: new URL("./child.mjs", import.meta.url),
+      module: new URL("../stores/child.mjs", import.meta.url),
       argument: (namespace) => redlockUrl(servers(), namespace, user),
     },
     async wipe(namespace) {

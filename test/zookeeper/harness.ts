@@ -150,7 +150,7 @@ export function zookeeperHarness(
     ttlMs,
     open: (namespace) => openZookeeperStore(zookeeperUrl(ports(), namespace)),
     child: {
-      module: new URL("./child.mjs", import.meta.url),
+      module: new URL("../stores/child.mjs", import.meta.url),
       argument: (namespace) => zookeeperUrl(ports(), namespace).href,
     },
     faults: {
