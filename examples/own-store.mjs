@@ -24,7 +24,7 @@ class Table {
 class MapStore {
   name = "map";
   traits = TRAITS;
-  port = localRuntime;
+  runtime = localRuntime;
   #table;
   #grants = new Map();
   #tellGone = () => {};
@@ -47,7 +47,7 @@ class MapStore {
 
   async renew(grants) {
     return grants.map(({ grant, ttlMs }) => {
-      const sentMs = this.port.clock.nowMs();
+      const sentMs = this.runtime.clock.nowMs();
       // After the own deadline somebody else may have been promised the lock.
       if (sentMs >= grant.deadlineMs) return { type: "gone", reason: "expired", detail: "" };
       const row = this.#rowOf(grant);
@@ -103,11 +103,11 @@ class MapStore {
 
   /** The one step that has to be atomic. */
   #take(claim) {
-    const sentMs = this.port.clock.nowMs();
+    const sentMs = this.runtime.clock.nowMs();
     const row = this.#live(keyOf(claim));
     if (row) return { type: "busy", holder: this.#view(row), mark: null };
     // It rises with the clock, and on its own when the clock is set back.
-    this.#table.lastToken = Math.max(this.port.clock.wallUs(), this.#table.lastToken + 1);
+    this.#table.lastToken = Math.max(this.runtime.clock.wallUs(), this.#table.lastToken + 1);
     const token = BigInt(this.#table.lastToken);
     const expiryMs = sentMs + claim.ttlMs;
     this.#table.rows.set(keyOf(claim), { claim, token, grantedMs: sentMs, expiryMs });
@@ -120,7 +120,7 @@ class MapStore {
 
   #live(key) {
     const row = this.#table.rows.get(key);
-    if (row && row.expiryMs > this.port.clock.nowMs()) return row;
+    if (row && row.expiryMs > this.runtime.clock.nowMs()) return row;
     this.#table.rows.delete(key);
     return undefined;
   }
@@ -138,7 +138,7 @@ class MapStore {
 
   /** Until the next try, or the end of the wait. */
   #pause(wait) {
-    const { timers, random } = this.port;
+    const { timers, random } = this.runtime;
     return new Promise((resume) => {
       const timer = timers.after(5 + 5 * random.fraction(), resume, true);
       wait.onEnd(() => {
@@ -149,7 +149,7 @@ class MapStore {
   }
 
   #view({ claim, token, grantedMs, expiryMs }) {
-    const nowMs = this.port.clock.nowMs();
+    const nowMs = this.runtime.clock.nowMs();
     const { mode, weight, meta } = claim;
     const [heldMs, remainingMs] = [nowMs - grantedMs, expiryMs - nowMs];
     return { token, mode, weight, limit: null, meta, heldMs, remainingMs };
