@@ -5,7 +5,7 @@
 
 import type { Store } from "../../src/contract/store.js";
 import { present } from "../../src/errors/assert.js";
-import type { Driver, OwnConnection } from "../../src/stores/redis-client/driver.js";
+import type { Driver, OwnConnection } from "../../src/stores/redis-client/client.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
 import { majorityOf } from "../../src/stores/redlock/tally.js";

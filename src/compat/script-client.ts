@@ -1,12 +1,12 @@
 import { invalidValue } from "../errors/index.js";
-import { driverOf, isClient } from "../stores/redis-client/driver.js";
-import { isNoScript } from "../stores/redis-client/failure.js";
-import type { Ioredis } from "../stores/redis-client/ioredis.js";
+import { isNoScript } from "../stores/redis-client/errors.js";
+import { type Ioredis, isOldIoredis } from "../stores/redis-client/ioredis.js";
 import type { NodeRedis } from "../stores/redis-client/node-redis.js";
 import type { Script } from "../stores/redis-client/plain-keys.js";
 import {
   describeClient,
-  isOldIoredis,
+  driverOf,
+  isClient,
   SUPPORTED_CLIENTS,
 } from "../stores/redis-client/supported-clients.js";
 

@@ -1,10 +1,10 @@
 import { type Fenced, invalidValue, StaleTokenError } from "../errors/index.js";
 import { knownOptions } from "../options/known-options.js";
-import { driverOf } from "../stores/redis-client/driver.js";
-import { isNoScript } from "../stores/redis-client/failure.js";
+import { sha1 } from "../stores/redis-client/client.js";
+import { isNoScript } from "../stores/redis-client/errors.js";
 import type { Ioredis } from "../stores/redis-client/ioredis.js";
 import type { NodeRedis } from "../stores/redis-client/node-redis.js";
-import { sha1 } from "../stores/redis-client/sha1.js";
+import { driverOf } from "../stores/redis-client/supported-clients.js";
 
 /** A script that writes, and what it writes to. */
 export interface GuardedScript {

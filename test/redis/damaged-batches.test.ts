@@ -5,7 +5,7 @@ import { StoreError } from "../../src/errors/index.js";
 import type { Acquire, Command } from "../../src/rules/ledger-command.js";
 import { TELL_RUN } from "../../src/stores/redis/redis-script.js";
 import { ScriptAnswer } from "../../src/stores/redis/script-answer.js";
-import { storeError } from "../../src/stores/redis-client/failure.js";
+import { storeError } from "../../src/stores/redis-client/errors.js";
 import { changedScripts, LedgerScript, requestOf } from "../fixtures/ledger-script.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";
 

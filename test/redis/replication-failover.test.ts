@@ -9,8 +9,8 @@ import { describe, expect, test } from "vitest";
 import { ReplicationError } from "../../src/errors/index.js";
 import type { Lease } from "../../src/lease/lease.js";
 import type { Acquire, Command } from "../../src/rules/ledger-command.js";
-import { RedisArbiter } from "../../src/stores/redis/redis-arbiter.js";
-import { driverOf } from "../../src/stores/redis-client/driver.js";
+import { RedisStore } from "../../src/stores/redis/redis-store.js";
+import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
 import type { ProxiedRequest } from "../faults/framing.js";
 import { holdRequest } from "../faults/late-copy.js";
 import { type FaultProxy, startProxy } from "../faults/proxy.js";
@@ -106,7 +106,7 @@ test.concurrent("the reply about an older grant needs the replica too", async ()
   await using scene = await Scene.start();
   const { master, link } = scene;
   const client = new Redis(master.port);
-  const arbiter = new RedisArbiter(driverOf(client), { namespace: "", ...OPTIONS });
+  const arbiter = new RedisStore(driverOf(client), { namespace: "", ...OPTIONS });
   const run = async (...commands: Command[]) => (await arbiter.execute("", commands)).replies;
   try {
     const { nowUs } = await arbiter.execute("", []);

@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Holdfast } from "../../src/api/holdfast.js";
 import { redisStore } from "../../src/stores/redis/index.js";
-import { RedisArbiter } from "../../src/stores/redis/redis-arbiter.js";
+import { RedisStore } from "../../src/stores/redis/redis-store.js";
 import { SCRIPTS } from "../../src/stores/redis/script.generated.js";
 import { ioredisDriver } from "../../src/stores/redis-client/ioredis.js";
 import { checkAsync } from "../fixtures/property.js";
@@ -28,7 +28,7 @@ test("tokens rise and are exact for all numbers that clients send", async () => 
   let namespaces = 0;
   const property = fc.asyncProperty(tokenAttack, async (attack) => {
     const options = { namespace: `${namespaces++}`, replicas: 0, replicaTimeoutMs: 0 };
-    const arbiter = new RedisArbiter(ioredisDriver(client), options);
+    const arbiter = new RedisStore(ioredisDriver(client), options);
     await expectTokensToRise(attack, (commands) => arbiter.execute("", commands));
   });
   await checkAsync(property, 60);

@@ -7,7 +7,7 @@ import type { Lease } from "../../src/lease/lease.js";
 import type { AcquireOptions } from "../../src/options/options.js";
 import { type RedisStoreOptions, redisStore } from "../../src/stores/redis/index.js";
 import { SCRIPTS } from "../../src/stores/redis/script.generated.js";
-import { sha1 } from "../../src/stores/redis-client/sha1.js";
+import { sha1 } from "../../src/stores/redis-client/client.js";
 import type { ProxiedRequest } from "../faults/framing.js";
 import { Stopwatch } from "../fixtures/stopwatch.js";
 import type { RedisServer } from "../servers/redis.js";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
-import { driverOf } from "../../src/stores/redis-client/driver.js";
+import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
 import { releaseArgs, voteArgs } from "../../src/stores/redlock/codec.js";
 import { Layout } from "../../src/stores/redlock/layout.js";
 import { setIdOf } from "../../src/stores/redlock/quorum.js";

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/api/connect.js";
 import { Holdfast } from "../../src/api/holdfast.js";
 import { InvalidOptionError, QuorumError, UnsupportedError } from "../../src/errors/index.js";
-import { driverOf } from "../../src/stores/redis-client/driver.js";
+import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
 import { redlockStore } from "../../src/stores/redlock/index.js";
 import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";

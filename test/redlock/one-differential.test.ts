@@ -6,7 +6,7 @@
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { driverOf } from "../../src/stores/redis-client/driver.js";
+import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
 import {
   decodeRelease,
   decodeRenewal,

@@ -5,7 +5,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Holdfast } from "../../src/api/holdfast.js";
 import { InvalidOptionError, QuorumError } from "../../src/errors/index.js";
-import { driverOf } from "../../src/stores/redis-client/driver.js";
+import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
 import { releaseArgs } from "../../src/stores/redlock/codec.js";
 import { type RedlockStoreOptions, redlockStore } from "../../src/stores/redlock/index.js";
 import { LoneLayout } from "../../src/stores/redlock/layout.js";

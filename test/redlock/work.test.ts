@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Claim, Grant } from "../../src/contract/store.js";
-import { driverOf } from "../../src/stores/redis-client/driver.js";
+import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
 import { renewalsCall } from "../../src/stores/redlock/codec.js";
 import { nodeError } from "../../src/stores/redlock/failure.js";
 import { redlockStore } from "../../src/stores/redlock/index.js";

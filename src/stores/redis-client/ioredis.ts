@@ -1,10 +1,15 @@
 import { StoreError } from "../../errors/index.js";
 import type { Address } from "../store-url.js";
+import {
+  countChanges,
+  type Driver,
+  type Emitter,
+  type Master,
+  type OwnConnection,
+  type SentinelState,
+} from "./client.js";
 import { slotOf } from "./cluster-slot.js";
-import { countChanges, type Emitter } from "./connection-changes.js";
-import type { Driver, Master, OwnConnection, SentinelState } from "./driver.js";
-import { saidBy } from "./failure.js";
-import { isOldIoredis } from "./supported-clients.js";
+import { saidBy } from "./errors.js";
 
 /**
  * How long a connection of the store waits for the server to close its end. Meanwhile a timer of
@@ -60,6 +65,16 @@ export function isIoredis(client: unknown): client is Ioredis {
   const hasCalls = typeof call === "function" && typeof duplicate === "function";
   const isClient = hasCalls && typeof status === "string" && typeof options === "object";
   return isClient && !isOldIoredis(client);
+}
+
+/** Options that ioredis 5 dropped: of a plain client, and of a Cluster. */
+const OLD_OPTIONS = ["dropBufferSupport", "showFriendlyErrorStack"];
+
+/** ioredis up to version 4 lacks a method that came with 5, and has options that 5 dropped. */
+export function isOldIoredis(client: object): boolean {
+  const { options } = client as Partial<Ioredis>;
+  if (typeof options !== "object" || "createScanStream" in client) return false;
+  return OLD_OPTIONS.some((option) => option in options);
 }
 
 export function ioredisDriver(client: Ioredis): Driver {

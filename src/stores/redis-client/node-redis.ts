@@ -1,9 +1,14 @@
 import { StoreError } from "../../errors/index.js";
 import { systemTimers } from "../../time/timers.js";
 import type { Address } from "../store-url.js";
+import {
+  countChanges,
+  type Driver,
+  type Emitter,
+  lastFailure,
+  type OwnConnection,
+} from "./client.js";
 import { slotOf } from "./cluster-slot.js";
-import { countChanges, type Emitter, lastFailure } from "./connection-changes.js";
-import type { Driver, OwnConnection } from "./driver.js";
 
 /** The members by which a client, Cluster or Sentinel client of node-redis is recognized. */
 export interface NodeRedis extends Emitter {

@@ -3,12 +3,12 @@ import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
 import { importIoredis, importIovalkey, importRedis } from "../peers.js";
 import type { Address, TlsFiles } from "../store-url.js";
 import { unreachable } from "../unreachable.js";
-import { Connecting } from "./connecting.js";
-import { saidBy } from "./failure.js";
+import type { Emitter } from "./client.js";
+import { saidBy, storeError } from "./errors.js";
 import { DISCONNECT_TIMEOUT_MS, type Ioredis, isIoredis } from "./ioredis.js";
 import type { NodeRedis } from "./node-redis.js";
-import type { RedisTarget } from "./redis-target.js";
 import { SUPPORTED_CLIENTS } from "./supported-clients.js";
+import type { RedisTarget } from "./url.js";
 
 export interface OpenedClient {
   readonly client: Ioredis | NodeRedis;
@@ -195,4 +195,55 @@ function tlsTrouble(server: Address, tls: TlsFiles): Promise<Error | null> {
     for (const event of ["timeout", "data"]) socket.once(event, () => socket.destroy());
     socket.unref();
   });
+}
+
+/** The attempts of a client to connect. The client repeats them until it succeeds or is closed. */
+export class Connecting {
+  /** Resolves when the client is connected; rejects with the failure of the first attempt. */
+  readonly firstAttempt: Promise<unknown>;
+  /** Resolves when the client is connected; rejects where no further attempt can help. */
+  readonly connected: Promise<unknown>;
+  /** The failure of the last attempt. */
+  trouble: unknown;
+
+  /** `diagnose` looks for the cause of a failure where the client reports only its effect. */
+  constructor(
+    store: string,
+    client: Pick<Emitter, "on">,
+    ready: Promise<unknown>,
+    diagnose: () => Promise<unknown>,
+  ) {
+    let onFailure = (_failure: StoreError): void => {};
+    let onRefusal = (_failure: StoreError): void => {};
+    const failed = new Promise<never>((_, reject) => {
+      onFailure = reject;
+    });
+    const refused = new Promise<never>((_, reject) => {
+      onRefusal = reject;
+    });
+    let isDiagnosed = false;
+    const settle = async (error: unknown): Promise<void> => {
+      let failure = storeError(error, store);
+      if (failure.retryable && !isDiagnosed) {
+        isDiagnosed = true;
+        const cause = await diagnose();
+        if (cause) failure = storeError(cause, store);
+      }
+      onFailure(failure);
+      if (!failure.retryable) onRefusal(failure);
+    };
+    client.on("error", (error) => {
+      this.trouble = error;
+      void settle(error);
+    });
+    const done = ready.then(
+      () => {
+        isDiagnosed = true;
+      },
+      (cause: unknown) => Promise.reject(storeError(cause, store)),
+    );
+    this.firstAttempt = Promise.race([done, failed]);
+    this.connected = Promise.race([done, refused]);
+    for (const promise of [this.firstAttempt, this.connected]) promise.catch(() => {});
+  }
 }

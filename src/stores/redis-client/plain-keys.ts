@@ -7,7 +7,7 @@
  * value. Only the own value is deleted or prolonged. So a key belongs to one holder from its
  * creation to its end, whichever package made it.
  */
-import { sha1 } from "./sha1.js";
+import { sha1 } from "./client.js";
 
 /** A text of Lua with its hash. */
 export interface Script {

@@ -2,7 +2,7 @@ import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
 import type { Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
-import type { Driver, OwnConnection } from "./driver.js";
+import type { Driver, OwnConnection } from "./client.js";
 
 const PAUSES = { firstMs: 50, longestMs: 2_000 };
 /** A connection whose other end is gone shows no error by itself. */

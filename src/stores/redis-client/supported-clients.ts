@@ -1,17 +1,9 @@
-import type { Ioredis } from "./ioredis.js";
-import type { NodeRedis } from "./node-redis.js";
+import { invalidValue } from "../../errors/index.js";
+import type { Driver } from "./client.js";
+import { ioredisDriver, isIoredis, isOldIoredis } from "./ioredis.js";
+import { isNodeRedis, type NodeRedis, nodeRedisDriver } from "./node-redis.js";
 
 export const SUPPORTED_CLIENTS = "ioredis 5 or 6, iovalkey, or redis (node-redis) 5 or 6";
-
-/** Options that ioredis 5 dropped: of a plain client, and of a Cluster. */
-const OLD_OPTIONS = ["dropBufferSupport", "showFriendlyErrorStack"];
-
-/** ioredis up to version 4 lacks a method that came with 5, and has options that 5 dropped. */
-export function isOldIoredis(client: object): boolean {
-  const { options } = client as Partial<Ioredis>;
-  if (typeof options !== "object" || "createScanStream" in client) return false;
-  return OLD_OPTIONS.some((option) => option in options);
-}
 
 /** A client up to version 4 has no `destroy`. */
 function isOldNodeRedis(client: object): boolean {
@@ -30,4 +22,20 @@ export function describeClient(client: unknown): string | undefined {
   if (client === undefined) return client;
   if (!isOldClient(client)) return `a value of type ${typeof client}`;
   return `a client of ${isOldIoredis(client) ? "ioredis" : "redis (node-redis)"} 4 or older`;
+}
+
+/** Whether the value is a client, also one of an unsupported version. */
+export function isClient(value: unknown): boolean {
+  return isIoredis(value) || isNodeRedis(value) || isOldClient(value);
+}
+
+/** Recognizes the supported clients by their methods; it imports no client library. */
+export function driverOf(client: unknown): Driver {
+  if (isIoredis(client)) return ioredisDriver(client);
+  if (isNodeRedis(client)) return nodeRedisDriver(client);
+  throw invalidValue(
+    "client",
+    describeClient(client),
+    `must be a client, Sentinel client or Cluster of ${SUPPORTED_CLIENTS}`,
+  );
 }

@@ -17,10 +17,10 @@ import { InvalidOptionError, invalidValue } from "../../errors/index.js";
 import { LedgerStore } from "../../families/ledger/ledger-store.js";
 import { knownOptions } from "../../options/known-options.js";
 import { checkNamespace } from "../namespace.js";
-import { driverOf, isClient } from "../redis-client/driver.js";
 import type { Ioredis } from "../redis-client/ioredis.js";
 import type { NodeRedis } from "../redis-client/node-redis.js";
-import { RedisArbiter } from "./redis-arbiter.js";
+import { driverOf, isClient } from "../redis-client/supported-clients.js";
+import { RedisStore } from "./redis-store.js";
 
 /** The client, and how safe a grant must be before it counts. */
 export interface RedisStoreOptions {
@@ -79,7 +79,7 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
     replicas,
     replicaTimeoutMs: Math.round(replicaTimeoutMs),
   };
-  const arbiter = new RedisArbiter(driverOf(client), onClose ? { ...settings, onClose } : settings);
+  const arbiter = new RedisStore(driverOf(client), onClose ? { ...settings, onClose } : settings);
   return new LedgerStore(arbiter, offerMs === undefined ? {} : { offerMs });
 }
 
@@ -91,7 +91,7 @@ function open(options: RedisStoreOptions, onClose?: () => Promise<void>): Store 
  */
 export async function openRedisStore(url: URL): Promise<Store> {
   // A program that brings its own client loads neither.
-  const { readRedisUrl } = await import("./redis-url.js");
+  const { readRedisUrl } = await import("./url.js");
   const { openConnectedClient } = await import("../redis-client/open-client.js");
   const { target, options } = await readRedisUrl(url, NUMBERS);
   const { client, close } = await openConnectedClient(target, "redis");

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import type { View } from "../../rules/ledger-command.js";
 import { networkRuntime } from "../../time/runtime.js";
-import type { Driver } from "../redis-client/driver.js";
+import type { Driver } from "../redis-client/client.js";
 import { Layout } from "./layout.js";
 import { Listing } from "./listing.js";
 import { RedisScript } from "./redis-script.js";

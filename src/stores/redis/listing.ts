@@ -4,7 +4,7 @@ import type { Arbiter } from "../../families/ledger/arbiter.js";
 import type { View } from "../../rules/ledger-command.js";
 import { compareNames } from "../../rules/name.js";
 import { within } from "../../time/timers.js";
-import type { Driver } from "../redis-client/driver.js";
+import type { Driver } from "../redis-client/client.js";
 import { type Layout, patternOf } from "./layout.js";
 import { isOver } from "./records.js";
 import type { RedisScript } from "./redis-script.js";

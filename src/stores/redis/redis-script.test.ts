@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Reply } from "../../rules/ledger-command.js";
-import type { Driver } from "../redis-client/driver.js";
+import type { Driver } from "../redis-client/client.js";
 import { Layout } from "./layout.js";
 import { RedisScript } from "./redis-script.js";
 

@@ -10,8 +10,8 @@ import {
   warning,
 } from "../../contract/examination.js";
 import { findingsOf, worstFindings } from "../doctor.js";
-import { serverChecks } from "../redis-client/server-checks.js";
-import type { ServerFacts } from "../redis-client/server-facts.js";
+import type { ServerFacts } from "../redis-client/doctor.js";
+import { serverChecks } from "../redis-client/doctor.js";
 import { quorumError } from "./failure.js";
 import { loneChecks, loneFailureCases } from "./lone-examination.js";
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { QuorumError } from "../../errors/index.js";
-import type { Driver } from "../redis-client/driver.js";
+import type { Driver } from "../redis-client/client.js";
 import { failedVote, nodeError, quorumError } from "./failure.js";
 import { RedlockNode } from "./redlock-node.js";
 

@@ -1,7 +1,6 @@
 /** The errors of this store: of one node, and of nodes that make no majority. */
 import { type NodeVote, type Outcome, QuorumError, StoreError } from "../../errors/index.js";
-import { plainError } from "../redis-client/failure.js";
-import { whyUnreachable } from "../redis-client/unreachable.js";
+import { plainError, whyUnreachable } from "../redis-client/errors.js";
 import { type AnyAnswer, isFinalRefusal, isHopeless } from "./answers.js";
 import type { Foreign } from "./codec.js";
 import type { RedlockNode } from "./redlock-node.js";

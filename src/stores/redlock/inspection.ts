@@ -5,7 +5,7 @@ import { QuorumError } from "../../errors/index.js";
 import { list, text } from "../../events/foreign-data.js";
 import type { Space } from "../../rules/name.js";
 import { within } from "../../time/timers.js";
-import { checkVersion } from "../redis-client/check-version.js";
+import { checkVersion } from "../redis-client/client.js";
 import type { AnyAnswer } from "./answers.js";
 import {
   decodeForeign,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { networkRuntime } from "../../time/runtime.js";
-import type { Driver } from "../redis-client/driver.js";
+import type { Driver } from "../redis-client/client.js";
 import { Membership } from "./membership.js";
 import { Quorum } from "./quorum.js";
 import { RedlockNode } from "./redlock-node.js";

@@ -1,7 +1,7 @@
 import type { Runtime } from "../../time/runtime.js";
 import type { Timer } from "../../time/timers.js";
+import { sha1 } from "../redis-client/client.js";
 import { slotOf } from "../redis-client/cluster-slot.js";
-import { sha1 } from "../redis-client/sha1.js";
 import { decodeAside, decodeForeign, type Failure } from "./codec.js";
 import { NODE_SCRIPTS, nodeCall, type Recipient, type RedlockNode } from "./redlock-node.js";
 

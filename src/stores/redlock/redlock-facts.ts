@@ -1,7 +1,7 @@
 import type { Facts } from "../../contract/examination.js";
 import type { Runtime } from "../../time/runtime.js";
 import { known, measureRoundTrip, type Reading, type RoundTrip, readFacts } from "../doctor.js";
-import { type Fields, type ServerFacts, serverProbes } from "../redis-client/server-facts.js";
+import { type Fields, type ServerFacts, serverProbes } from "../redis-client/doctor.js";
 import type { Survey } from "./admission.js";
 import type { RedlockNode } from "./redlock-node.js";
 

@@ -1,9 +1,8 @@
 import type { StoreError } from "../../errors/index.js";
 import { foreignData, reportForeign } from "../../events/foreign-data.js";
-import { checkVersion } from "../redis-client/check-version.js";
-import type { Driver } from "../redis-client/driver.js";
-import { isNoScript } from "../redis-client/failure.js";
-import { sha1 } from "../redis-client/sha1.js";
+import type { Driver } from "../redis-client/client.js";
+import { checkVersion, sha1 } from "../redis-client/client.js";
+import { isNoScript } from "../redis-client/errors.js";
 import { nodeError } from "./failure.js";
 import { NODE, RELEASE, VOTE } from "./script.generated.js";
 

@@ -5,7 +5,7 @@ import { readNodeCall } from "../../../test/fixtures/node-call.js";
 import { Holdfast } from "../../api/holdfast.js";
 import type { Claim, GoneEvent, Grant } from "../../contract/store.js";
 import { WaitTime } from "../../lease/wait-time.js";
-import type { Driver, OwnConnection } from "../redis-client/driver.js";
+import type { Driver, OwnConnection } from "../redis-client/client.js";
 
 import { MAX_TTL_MS } from "./membership.js";
 import { RedlockNode } from "./redlock-node.js";

@@ -4,7 +4,7 @@ import { QuorumNode } from "../../../simulation/quorum/quorum-node.js";
 import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { readNodeCall } from "../../../test/fixtures/node-call.js";
 import type { Claim, Grant } from "../../contract/store.js";
-import type { Driver } from "../redis-client/driver.js";
+import type { Driver } from "../redis-client/client.js";
 import { QuorumGrant } from "./grants.js";
 import { Layout } from "./layout.js";
 import { Quorum } from "./quorum.js";

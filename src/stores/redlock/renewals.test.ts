@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import type { Claim, GoneEvent } from "../../contract/store.js";
-import type { Driver } from "../redis-client/driver.js";
+import type { Driver } from "../redis-client/client.js";
 import { Grants, QuorumGrant } from "./grants.js";
 import { Layout } from "./layout.js";
 import { Membership } from "./membership.js";

@@ -1,5 +1,5 @@
 import { guarded, Unreadable } from "../../events/foreign-data.js";
-import type { OwnConnection } from "../redis-client/driver.js";
+import type { OwnConnection } from "../redis-client/client.js";
 import { Subscription } from "../redis-client/subscription.js";
 import type { Grants } from "./grants.js";
 import type { Quorum } from "./quorum.js";

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { serverChecks } from "../redis-client/server-checks.js";
-import { infoFields, replicasIn } from "../redis-client/server-facts.js";
-import { RIGHTS_PROBE } from "./redis-facts.js";
+import { infoFields, replicasIn, serverChecks } from "../redis-client/doctor.js";
+import { RIGHTS_PROBE } from "./doctor.js";
 
 const severityOf = (id: string, info: string): string | undefined => {
   const facts = Object.fromEntries(

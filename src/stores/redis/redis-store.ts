@@ -6,9 +6,9 @@ import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
 import { networkRuntime, type Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
-import type { Driver } from "../redis-client/driver.js";
+import type { Driver } from "../redis-client/client.js";
+import { whyUnreachable } from "../redis-client/errors.js";
 import { Subscription } from "../redis-client/subscription.js";
-import { whyUnreachable } from "../redis-client/unreachable.js";
 import { decodePush, verbOf } from "./codec.js";
 import { Layout } from "./layout.js";
 import { Listing } from "./listing.js";
@@ -31,7 +31,7 @@ const BELIEVED: ReadonlySet<Command["type"]> = new Set(["acquire", "confirm", "r
 /** How long an examination waits for the first answer. */
 const REACH_MS = 3_000;
 
-export interface RedisArbiterOptions {
+export interface RedisStoreSettings {
   readonly namespace: string;
   readonly replicas: number;
   readonly replicaTimeoutMs: number;
@@ -39,7 +39,7 @@ export interface RedisArbiterOptions {
   readonly onClose?: () => Promise<void>;
 }
 
-export class RedisArbiter implements Arbiter {
+export class RedisStore implements Arbiter {
   readonly name = "redis";
   readonly namespace: string;
   readonly traits: Traits;
@@ -47,7 +47,7 @@ export class RedisArbiter implements Arbiter {
   readonly runtime: Runtime = networkRuntime();
   readonly believesPushes: boolean;
   readonly #driver: Driver;
-  readonly #options: RedisArbiterOptions;
+  readonly #options: RedisStoreSettings;
   readonly #layout: Layout;
   readonly #script: RedisScript;
   readonly #listing: Listing;
@@ -56,7 +56,7 @@ export class RedisArbiter implements Arbiter {
   readonly #used = new Set<string>();
   #subscription: Subscription | null = null;
 
-  constructor(driver: Driver, options: RedisArbiterOptions) {
+  constructor(driver: Driver, options: RedisStoreSettings) {
     const { isCluster, hasOneConnection, keyPrefix, database } = driver;
     this.namespace = options.namespace;
     this.#driver = driver;
@@ -140,7 +140,7 @@ export class RedisArbiter implements Arbiter {
     const [shard = ""] = this.#layout.shards;
     await this.#reach(this.#layout.registerOf(shard));
     // Only a doctor needs this.
-    const { examineRedis } = await import("./examination.js");
+    const { examineRedis } = await import("./doctor.js");
     const [driver, layout, runtime] = [this.#driver, this.#layout, this.runtime];
     const register = layout.registerOf(shard);
     // By the client of the user, also with replicas: their connection has a check of its own.

@@ -1,4 +1,4 @@
-import { type RedisTarget, readTargetUrl, targetOf } from "../redis-client/redis-target.js";
+import { type RedisTarget, readTargetUrl, targetOf } from "../redis-client/url.js";
 
 /** A URL of `redis:`, `rediss:`, `redis+sentinel:` or `redis+cluster:`: its servers and options. */
 export async function readRedisUrl<Name extends string>(

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readRedisUrl } from "./redis-url.js";
+import { readRedisUrl } from "./url.js";
 
 async function targetOf(url: string) {
   return (await readRedisUrl(new URL(url), [])).target;

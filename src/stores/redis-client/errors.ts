@@ -2,6 +2,8 @@
 import { type Outcome, StoreError } from "../../errors/index.js";
 import { foreignData } from "../../events/foreign-data.js";
 import { tlsAdvice } from "../tls-advice.js";
+import { unreachable } from "../unreachable.js";
+import type { Driver } from "./client.js";
 
 interface Meaning {
   readonly pattern: RegExp;
@@ -132,4 +134,15 @@ function discreet(cause: unknown): unknown {
 
 export function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith("NOSCRIPT");
+}
+
+const looks = new WeakMap<Driver, Promise<Error | null>>();
+
+/** Why no server of a client can be reached. Calls that fail together share one connection. */
+export function whyUnreachable(driver: Driver): Promise<Error | null> {
+  const under = looks.get(driver);
+  if (under) return under;
+  const look = unreachable(driver.servers()).finally(() => looks.delete(driver));
+  looks.set(driver, look);
+  return look;
 }

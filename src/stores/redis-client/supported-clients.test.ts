@@ -4,7 +4,7 @@ import { Redis as Valkey, Cluster as ValkeyCluster } from "iovalkey";
 import { createClient, createCluster, createSentinel } from "redis";
 import { createClient as createClient4, createCluster as createCluster4 } from "redis4";
 import { describe, expect, it, vi } from "vitest";
-import { driverOf } from "./driver.js";
+import { driverOf } from "./supported-clients.js";
 
 /** Its types are a package of their own. */
 const Redis4 = createRequire(import.meta.url)("ioredis4");

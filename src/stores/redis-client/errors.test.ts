@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { storeError } from "./failure.js";
+import { storeError } from "./errors.js";
 
 const BEFORE_IT_RAN = { outcome: "not_applied", retryable: true };
 const MAYBE_WRITTEN = { outcome: "unknown", retryable: false };
