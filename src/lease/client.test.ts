@@ -4,6 +4,7 @@ import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import type { Grant } from "../contract/store.js";
 import { StoreError } from "../errors/index.js";
+import type { Lease } from "./lease.js";
 
 let trial: CohortTrial;
 
@@ -249,6 +250,25 @@ describe("a grant that has ended on its way", () => {
     });
     expect(await trial.locks.resume(handle)).toBeNull();
     expect(trial.store.released).toHaveLength(1);
+  });
+
+  it.each([
+    ["released", (lease: Lease) => lease.release()],
+    ["lost", () => trial.runtime.advance(60_000)],
+  ])("is one that is resumed while this process has it, if it is %s meanwhile", async (_, end) => {
+    const { lease } = await trial.holdWith(10n, { transferable: true, maxHoldMs: 60_000 });
+    let answer: () => void = () => {};
+    vi.spyOn(trial.store, "resume").mockImplementation(async (claim, token) => {
+      await new Promise<void>((resolve) => (answer = resolve));
+      return trial.store.grantFor(claim, token);
+    });
+    const resumed = watch(trial.locks.resume(lease.handle ?? ""));
+    await end(lease);
+    answer();
+    await settled();
+    expect([resumed.state, resumed.value]).toEqual(["resolved", null]);
+    expect(trial.locks.held()).toEqual([]);
+    expect(trial.store.released).toHaveLength(2);
   });
 
   /** The store grants the latest request, and ends the grant before the caller can know. */

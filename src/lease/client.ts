@@ -121,7 +121,9 @@ export class Client {
     const origin = { kind: kindOf(claim), context: callContext(), release };
     const resumed = resolveOptions({ ttlMs: claim.ttlMs }, this.store.traits, options);
     const asked = { ...claim, storeTimeoutMs };
-    const grant = await this.look(() => this.store.resume(asked, token, locator));
+    const grant = await this.look(() => {
+      return this.#keeper.resume(claim.owner, () => this.store.resume(asked, token, locator));
+    });
     if (!grant) return null;
     const lease = this.#keep(grant, resumed, origin);
     if (!lease || !this.#closing) return lease;

@@ -46,6 +46,8 @@ export class Keeper {
   /** Grants that the store ended before they were kept here. */
   readonly #endedEarly = new WeakSet<Grant>();
   readonly #cleanups = new WorkUnderWay();
+  /** Leases that are being resumed, by the owner; and whether this process gave them back since. */
+  readonly #resumes = new Set<{ readonly owner: string; isGivenBack: boolean }>();
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
 
@@ -97,9 +99,29 @@ export class Keeper {
     this.#store.renewer?.keep(hold.grant, hold.terms);
   }
 
+  /**
+   * Asks for a lease that this process may have itself, and may give back meanwhile. Then null, in
+   * whatever order the store has the two: the release ends what was resumed as well.
+   */
+  async resume(owner: string, ask: () => Promise<Grant | null>): Promise<Grant | null> {
+    const resume = { owner, isGivenBack: false };
+    this.#resumes.add(resume);
+    try {
+      const grant = await ask();
+      if (!grant || !resume.isGivenBack) return grant;
+      this.#giveBack(grant);
+      return null;
+    } finally {
+      this.#resumes.delete(resume);
+    }
+  }
+
   /** The tenant is done with it. */
   drop(hold: Hold): void {
     hold.isLive = false;
+    for (const resume of this.#resumes) {
+      if (resume.owner === hold.grant.claim.owner && !hold.isDetached) resume.isGivenBack = true;
+    }
     this.#holds.remove(hold);
     hold.grant.keptBy = undefined;
     this.#byName.remove(hold);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
 import type { Behaviour } from "../behaviour.js";
 import { needAll, needProcesses, needTransfer } from "../needs.js";
 import { PROMPT_MS, until } from "../patience.js";
@@ -108,6 +109,25 @@ export const transfer: readonly Behaviour[] = [
       assert.equal(resumed?.token, lease.token);
       assert.equal(await resumed?.release(), true);
       await context.untilFree(b, "m", PROMPT_MS);
+    },
+  },
+  {
+    title: "a client that releases a lease while it resumes it does not hold beside another one",
+    needs: needTransfer,
+    async run(context) {
+      const [a, b] = [await context.open(), await context.open()];
+      for (const pauses of [0, 1, 2, 5]) {
+        const lease = await a.mutex("m").acquire({ transferable: true });
+        const resuming = a.resume(lease.handle ?? "");
+        for (let turn = 0; turn < pauses; turn += 1) await setImmediate();
+        const releasing = lease.release();
+        const [resumed] = await Promise.all([resuming, releasing]);
+        const other = await b.mutex("m").tryAcquire();
+        const holding = [resumed, other].filter((one) => one?.state === "held");
+        assert.ok(holding.length < 2, `both hold, after ${pauses} turns of the event loop`);
+        await Promise.all([resumed?.release(), other?.release()]);
+        await context.untilFree(b, "m", PROMPT_MS);
+      }
     },
   },
   {
