@@ -3,7 +3,7 @@
  * data, or have a clock that jumped.
  */
 import { present } from "../../src/errors/assert.js";
-import { majorityOf } from "../../src/stores/redlock/tally.js";
+import { majorityOf } from "../../src/rules/majority.js";
 import type { Chance } from "../chance.js";
 import type { History } from "../history.js";
 import type { StoreSide } from "../store-server.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { voteArgs } from "../../src/stores/redlock/codec.js";
+import { voteArgs } from "../../src/stores/redlock/protocol.js";
 import { History } from "../history.js";
 import { QuorumAccount } from "./quorum-account.js";
 

@@ -1,4 +1,4 @@
-import { majorityOf } from "../../src/stores/redlock/tally.js";
+import { majorityOf } from "../../src/rules/majority.js";
 import type { History } from "../history.js";
 import { readRelease, readVote, type VoteArgs } from "./quorum-request.js";
 

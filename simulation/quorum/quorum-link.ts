@@ -5,10 +5,10 @@
 
 import type { Store } from "../../src/contract/store.js";
 import { present } from "../../src/errors/assert.js";
+import { majorityOf } from "../../src/rules/majority.js";
 import type { Driver, OwnConnection } from "../../src/stores/redis-client/client.js";
-import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
+import { RedlockNode } from "../../src/stores/redlock/quorum.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
-import { majorityOf } from "../../src/stores/redlock/tally.js";
 import { readNodeCall } from "../../test/fixtures/node-call.js";
 import { Connection, type Network } from "../connection.js";
 import type { Link } from "../link.js";

@@ -2,15 +2,17 @@
  * One node of a quorum: the rules of a node in TypeScript behind a clock of its own. It answers as
  * the script does, in a process that stops, restarts, forgets, or comes back with its saved data.
  */
-import type { Asleep } from "../../src/stores/redlock/codec.js";
-import { instruct, raise } from "../../src/stores/redlock/marker-rules.js";
+
 import {
+  instruct,
   type NodeState,
+  raise,
   release,
   renew,
   revoke,
   vote,
 } from "../../src/stores/redlock/node-rules.js";
+import type { Asleep } from "../../src/stores/redlock/protocol.js";
 import { setIdOf } from "../../src/stores/redlock/quorum.js";
 import { readRelease, readVote } from "./quorum-request.js";
 

@@ -9,8 +9,8 @@ import {
   judge,
   judgeRenewal,
 } from "../../src/stores/redlock/answers.js";
-import { nextBallot } from "../../src/stores/redlock/ballot.js";
-import type { NodeRenewal, Vote } from "../../src/stores/redlock/codec.js";
+import type { NodeRenewal, Vote } from "../../src/stores/redlock/protocol.js";
+import { nextBallot } from "../../src/stores/redlock/protocol.js";
 import {
   BASE_US,
   type Proposer,

@@ -1,6 +1,6 @@
-import type { Survey } from "../../src/stores/redlock/admission.js";
-import type { NodeRelease, NodeRenewal, Vote } from "../../src/stores/redlock/codec.js";
+import type { Survey } from "../../src/stores/redlock/membership.js";
 import type { NameState, NodeState } from "../../src/stores/redlock/node-rules.js";
+import type { NodeRelease, NodeRenewal, Vote } from "../../src/stores/redlock/protocol.js";
 
 export const NAME = "x";
 /** Old enough that every age which a node calculates with lies after its beginning. */

@@ -5,9 +5,14 @@
  * real rules.
  */
 import { NO_LIMIT, type Request } from "../../src/rules/fits.js";
-import { admit } from "../../src/stores/redlock/admission.js";
-import { instruct } from "../../src/stores/redlock/marker-rules.js";
-import { type NodeState, release, renew, vote } from "../../src/stores/redlock/node-rules.js";
+import { admit } from "../../src/stores/redlock/membership.js";
+import {
+  instruct,
+  type NodeState,
+  release,
+  renew,
+  vote,
+} from "../../src/stores/redlock/node-rules.js";
 import { exclusion, tokenOrder } from "./invariants.js";
 import { QuorumClient, TICK_MS, TTL_MS } from "./quorum-client.js";
 import {

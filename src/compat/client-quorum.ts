@@ -1,5 +1,5 @@
+import { majorityOf, preventsMajority } from "../rules/majority.js";
 import type { Script } from "../stores/redis-client/plain-keys.js";
-import { majorityOf, preventsMajority } from "../stores/redlock/tally.js";
 import { networkRuntime, type Runtime } from "../time/runtime.js";
 import { TimeLimitError } from "../time/timers.js";
 import { type ScriptDriver, scriptDriver } from "./script-client.js";

@@ -7,7 +7,20 @@ import fc from "fast-check";
 import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
-import type { Instruction, Survey } from "../../src/stores/redlock/admission.js";
+import { Layout } from "../../src/stores/redlock/layout.js";
+import type { Instruction, Survey } from "../../src/stores/redlock/membership.js";
+import { decodeSurvey } from "../../src/stores/redlock/membership.js";
+import {
+  instruct,
+  type NameState,
+  type NodeState,
+  raise,
+  release,
+  renew,
+  resume,
+  revoke,
+  vote,
+} from "../../src/stores/redlock/node-rules.js";
 import {
   decodeRelease,
   decodeRenewal,
@@ -16,21 +29,8 @@ import {
   renewalsCall,
   resumeArgs,
   voteArgs,
-} from "../../src/stores/redlock/codec.js";
-import { Layout } from "../../src/stores/redlock/layout.js";
-import { instruct, raise } from "../../src/stores/redlock/marker-rules.js";
-import { decodeSurvey } from "../../src/stores/redlock/membership.js";
-import {
-  type NameState,
-  type NodeState,
-  release,
-  renew,
-  resume,
-  revoke,
-  vote,
-} from "../../src/stores/redlock/node-rules.js";
-import { setIdOf } from "../../src/stores/redlock/quorum.js";
-import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
+} from "../../src/stores/redlock/protocol.js";
+import { RedlockNode, setIdOf } from "../../src/stores/redlock/quorum.js";
 import { isFull } from "../fixtures/depth.js";
 import { SEED } from "../fixtures/seed.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";

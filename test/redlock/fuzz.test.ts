@@ -9,7 +9,7 @@ import { Holdfast } from "../../src/api/holdfast.js";
 import { HoldfastError } from "../../src/errors/index.js";
 import type { Driver } from "../../src/stores/redis-client/client.js";
 import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
-import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
+import { RedlockNode } from "../../src/stores/redlock/quorum.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
 import { isFull } from "../fixtures/depth.js";
 import { SEED } from "../fixtures/seed.js";

@@ -10,7 +10,7 @@ import { Holdfast } from "../../src/api/holdfast.js";
 import { InvalidOptionError, QuorumError, UnsupportedError } from "../../src/errors/index.js";
 import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
 import { redlockStore } from "../../src/stores/redlock/index.js";
-import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
+import { RedlockNode } from "../../src/stores/redlock/quorum.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
 import { networkRuntime } from "../../src/time/runtime.js";
 import { readNodeCall } from "../fixtures/node-call.js";

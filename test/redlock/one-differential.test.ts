@@ -7,14 +7,6 @@ import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
-import {
-  decodeRelease,
-  decodeRenewal,
-  decodeVote,
-  releaseArgs,
-  renewalsCall,
-  voteArgs,
-} from "../../src/stores/redlock/codec.js";
 import { LoneLayout } from "../../src/stores/redlock/layout.js";
 import {
   type NodeState,
@@ -23,8 +15,15 @@ import {
   revoke,
   vote,
 } from "../../src/stores/redlock/node-rules.js";
-import { startDelayText } from "../../src/stores/redlock/quorum.js";
-import { NODE_SCRIPTS, RedlockNode } from "../../src/stores/redlock/redlock-node.js";
+import {
+  decodeRelease,
+  decodeRenewal,
+  decodeVote,
+  releaseArgs,
+  renewalsCall,
+  voteArgs,
+} from "../../src/stores/redlock/protocol.js";
+import { NODE_SCRIPTS, RedlockNode, startDelayText } from "../../src/stores/redlock/quorum.js";
 import { isFull } from "../fixtures/depth.js";
 import { SEED } from "../fixtures/seed.js";
 import { type RedisServer, startRedis } from "../servers/redis.js";

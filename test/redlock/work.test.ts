@@ -5,11 +5,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Claim, Grant } from "../../src/contract/store.js";
 import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
-import { renewalsCall } from "../../src/stores/redlock/codec.js";
-import { nodeError } from "../../src/stores/redlock/failure.js";
+import { nodeError } from "../../src/stores/redlock/errors.js";
 import { redlockStore } from "../../src/stores/redlock/index.js";
 import { Layout } from "../../src/stores/redlock/layout.js";
-import { RedlockNode } from "../../src/stores/redlock/redlock-node.js";
+import { renewalsCall } from "../../src/stores/redlock/protocol.js";
+import { RedlockNode } from "../../src/stores/redlock/quorum.js";
 import { waitUntil } from "../servers/wait-until.js";
 import { RedlockTrial } from "./trial.js";
 

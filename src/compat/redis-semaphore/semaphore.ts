@@ -1,4 +1,4 @@
-import { majorityOf } from "../../stores/redlock/tally.js";
+import { majorityOf } from "../../rules/majority.js";
 import type { ScriptClient } from "../script-client.js";
 import { clientOf, clientsOf, countOf, keyOf } from "./checked-arguments.js";
 import { permitLayout } from "./holding.js";

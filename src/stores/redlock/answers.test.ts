@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { deadlineOf, highestStored, judge, judgeRelease, judgeRenewal } from "./answers.js";
-import type { NodeRelease, NodeRenewal, Vote } from "./codec.js";
+import type { NodeRelease, NodeRenewal, Vote } from "./protocol.js";
 
 const votes: Record<string, Vote> = {
   g: { type: "granted", remainingMs: 1_000 },

@@ -5,9 +5,14 @@
 
 import type { Busy, HolderView } from "../../contract/store.js";
 import { isFinal, type Outcome, StoreError } from "../../errors/index.js";
-import type { Failure, Held, NodeRelease, NodeRenewal, Sight, Vote } from "./codec.js";
-import { holderView, markView } from "./name-record.js";
-import { majorityReadyAt, preventsMajority, reachedByMajority, Tally } from "./tally.js";
+import {
+  majorityReadyAt,
+  preventsMajority,
+  reachedByMajority,
+  Tally,
+} from "../../rules/majority.js";
+import type { Failure, Held, NodeRelease, NodeRenewal, Sight, Vote } from "./protocol.js";
+import { holderView, markView } from "./protocol.js";
 
 type Answer = Vote | Sight | Failure | undefined;
 export type Answers = readonly Answer[];

@@ -1,10 +1,9 @@
 import type { Claim, GoneEvent } from "../../contract/store.js";
 import { StoreGrant } from "../../contract/store-grant.js";
 import { list } from "../../events/foreign-data.js";
-import { spanOf } from "./ballot.js";
-import { parseRecord } from "./name-record.js";
-import type { RedlockNode } from "./redlock-node.js";
-import { preventsMajority } from "./tally.js";
+import { preventsMajority } from "../../rules/majority.js";
+import { parseRecord, spanOf } from "./protocol.js";
+import type { RedlockNode } from "./quorum.js";
 
 /** The votes of a majority for one owner at one ballot, which is the first token of the grant. */
 export class QuorumGrant extends StoreGrant {

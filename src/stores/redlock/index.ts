@@ -23,9 +23,9 @@ import type { Ioredis } from "../redis-client/ioredis.js";
 import type { NodeRedis } from "../redis-client/node-redis.js";
 import { driverOf } from "../redis-client/supported-clients.js";
 import { MAX_TTL_MS } from "./membership.js";
-import { NODE_SCRIPTS, RedlockNode } from "./redlock-node.js";
+import { NODE_SCRIPTS, RedlockNode } from "./quorum.js";
 import { RedlockStore } from "./redlock-store.js";
-import { openNodes, readRedlockUrl } from "./redlock-url.js";
+import { openNodes, readRedlockUrl } from "./url.js";
 
 /** The clients of the servers, and how far the servers are trusted. */
 export interface RedlockStoreOptions {

@@ -3,24 +3,26 @@
 import type { LockView, WaiterView } from "../../contract/store.js";
 import { QuorumError } from "../../errors/index.js";
 import { list, text } from "../../events/foreign-data.js";
+import { majorityOf, Tally } from "../../rules/majority.js";
 import type { Space } from "../../rules/name.js";
 import { within } from "../../time/timers.js";
 import { checkVersion } from "../redis-client/client.js";
 import type { AnyAnswer } from "./answers.js";
+import { nodeError, quorumError } from "./errors.js";
+import type { KeyLayout } from "./layout.js";
 import {
   decodeForeign,
   decodeRelease,
   expiryMs,
   type Failure,
   type Foreign,
+  holderView,
+  markView,
+  type NameRecord,
   type NodeRelease,
-} from "./codec.js";
-import { nodeError, quorumError } from "./failure.js";
-import type { KeyLayout } from "./layout.js";
-import { holderView, markView, type NameRecord, parseRecord } from "./name-record.js";
-import type { Poll, Quorum } from "./quorum.js";
-import type { RedlockNode } from "./redlock-node.js";
-import { majorityOf, Tally } from "./tally.js";
+  parseRecord,
+} from "./protocol.js";
+import type { Poll, Quorum, RedlockNode } from "./quorum.js";
 
 const LOOK_MS = 1_000;
 const SCAN_MS = 5_000;

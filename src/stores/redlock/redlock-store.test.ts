@@ -8,7 +8,7 @@ import { WaitTime } from "../../lease/wait-time.js";
 import type { Driver, OwnConnection } from "../redis-client/client.js";
 
 import { MAX_TTL_MS } from "./membership.js";
-import { RedlockNode } from "./redlock-node.js";
+import { RedlockNode } from "./quorum.js";
 import { RedlockStore } from "./redlock-store.js";
 
 const claim: Claim = {

@@ -18,18 +18,18 @@ import { ClosedError, type StoreError } from "../../errors/index.js";
 import { MetaText } from "../../rules/meta-text.js";
 import { keyOf, type Space } from "../../rules/name.js";
 import { networkRuntime, type Runtime } from "../../time/runtime.js";
-import { Acquisition, type AcquisitionParts } from "./acquisition.js";
-import { SeenBallots } from "./ballot.js";
-import { explainVotes } from "./failure.js";
+import { Acquisition, type AcquisitionParts } from "./attempt.js";
+import { explainVotes } from "./errors.js";
 import { Grants, QuorumGrant } from "./grants.js";
 import { Inspection } from "./inspection.js";
 import { type KeyLayout, Layout, LoneLayout } from "./layout.js";
 import { Membership } from "./membership.js";
+import { SeenBallots } from "./protocol.js";
+import type { RedlockNode } from "./quorum.js";
 import { Quorum } from "./quorum.js";
-import type { RedlockNode } from "./redlock-node.js";
-import { Releases } from "./releases.js";
-import { Renewals } from "./renewals.js";
-import { WakeUps } from "./wake-ups.js";
+import { Releases } from "./release.js";
+import { Renewals } from "./renewal.js";
+import { WakeUps } from "./waiting.js";
 
 export const TRAITS: Traits = {
   scope: "network",
@@ -210,7 +210,7 @@ export class RedlockStore implements Store {
     const { nodes, set, nodeTimeoutMs, isLone, startDelayMs } = this.#quorum;
     const { maxTtlMs } = this.#membership;
     // Only a doctor needs this.
-    const { examineRedlock } = await import("./examination.js");
+    const { examineRedlock } = await import("./doctor.js");
     const survey = () => this.#membership.survey();
     const terms = { set, nodeTimeoutMs, maxTtlMs, isLone, startDelayMs };
     return examineRedlock({ nodes, runtime: this.runtime, terms, survey }, request);

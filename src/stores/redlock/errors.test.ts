@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { QuorumError } from "../../errors/index.js";
 import type { Driver } from "../redis-client/client.js";
-import { failedVote, nodeError, quorumError } from "./failure.js";
-import { RedlockNode } from "./redlock-node.js";
+import { failedVote, nodeError, quorumError } from "./errors.js";
+import { RedlockNode } from "./quorum.js";
 
 /** A node whose client answers every command in the same way. */
 function node(name: string, send: Driver["send"]): RedlockNode {

@@ -4,25 +4,112 @@ import {
   danger,
   type Examination,
   type ExamineRequest,
+  type Facts,
+  type FailureCase,
   note,
   ok,
   type Verdict,
   warning,
 } from "../../contract/examination.js";
-import { findingsOf, worstFindings } from "../doctor.js";
-import type { ServerFacts } from "../redis-client/doctor.js";
-import { serverChecks } from "../redis-client/doctor.js";
-import { quorumError } from "./failure.js";
-import { loneChecks, loneFailureCases } from "./lone-examination.js";
+import { majorityOf } from "../../rules/majority.js";
+import type { Runtime } from "../../time/runtime.js";
 import {
-  type NodeState,
-  type RedlockFacts,
-  type RedlockTerms,
-  type RedlockTools,
-  readNodes,
-} from "./redlock-facts.js";
-import { redlockFailureCases } from "./survivals.js";
-import { majorityOf } from "./tally.js";
+  CLIENT_FAILURES,
+  findingsOf,
+  known,
+  measureRoundTrip,
+  type Reading,
+  type RoundTrip,
+  readFacts,
+  seconds,
+  twoHolders,
+  worstFindings,
+} from "../doctor.js";
+import {
+  type Fields,
+  type ServerFacts,
+  serverChecks,
+  serverProbes,
+} from "../redis-client/doctor.js";
+import { quorumError } from "./errors.js";
+import type { Survey } from "./membership.js";
+import type { RedlockNode } from "./quorum.js";
+
+/** A node, as far as it answered. */
+export interface NodeState {
+  readonly name: string;
+  /** Where the client says that the node is; null where it does not. */
+  readonly host: string | null;
+  readonly info: Fields | null;
+  readonly skewMs: number | null;
+  readonly roundTrip: RoundTrip | null;
+  readonly survey: Survey | null;
+}
+
+/** The state of all nodes, and the options of the store. */
+export interface RedlockFacts {
+  readonly nodes: readonly NodeState[];
+  readonly terms: RedlockTerms;
+}
+
+export interface RedlockTerms {
+  /** All nodes, as they are named in a marker. */
+  readonly set: string;
+  readonly nodeTimeoutMs: number;
+  readonly maxTtlMs: number;
+  /** One server, or one Cluster, decides alone. */
+  readonly isLone: boolean;
+  /** A lone server grants no lock for this long after its start. */
+  readonly startDelayMs: number;
+}
+
+/** The parts of the store that an examination uses. */
+export interface RedlockTools {
+  readonly nodes: readonly RedlockNode[];
+  readonly runtime: Runtime;
+  readonly terms: RedlockTerms;
+  /** Asks every node about itself; null for a node that did not answer. */
+  survey(): Promise<readonly (Survey | null)[]>;
+}
+
+interface ReadNode {
+  readonly server: string;
+  readonly facts: Facts<ServerFacts & { readonly roundTrip: RoundTrip }>;
+}
+
+/** Reads all nodes at a time: a node that does not answer delays no other one. */
+export async function readNodes(
+  { nodes, runtime, survey }: RedlockTools,
+  signal: AbortSignal,
+): Promise<{ readonly states: NodeState[]; readonly read: ReadNode[] }> {
+  const surveys = await survey();
+  const read = await Promise.all(nodes.map((node) => readNode(node, { runtime, signal })));
+  const states = nodes.map(({ name, driver }, at): NodeState => {
+    const facts = read[at]?.facts;
+    return {
+      name,
+      host: driver.servers()[0]?.host ?? null,
+      info: (facts && known(facts.info)) ?? null,
+      skewMs: (facts && known(facts.clock))?.skewMs ?? null,
+      roundTrip: (facts && known(facts.roundTrip)) ?? null,
+      survey: surveys[at] ?? null,
+    };
+  });
+  return { states, read };
+}
+
+async function readNode({ name, driver }: RedlockNode, reading: Reading): Promise<ReadNode> {
+  const [master] = await driver.masters();
+  const send = (args: readonly string[]): Promise<unknown> => {
+    return master ? master.send(args) : Promise.reject(new Error(`Node ${name} has no server.`));
+  };
+  const { runtime } = reading;
+  const probes = {
+    ...serverProbes({ address: name, send }, runtime),
+    roundTrip: () => measureRoundTrip(runtime.clock, () => send(["time"])),
+  };
+  return { server: name, facts: await readFacts(probes, reading) };
+}
 
 const NOTED_SPREAD_MS = 1_000;
 const WARNED_SPREAD_MS = 10_000;
@@ -173,4 +260,108 @@ export async function examineRedlock(
     findings: [...findingsOf(checks, facts, ttlMs), ...worstFindings(ofServers)],
     failureCases: failureCases({ nodes: states, terms }, ttlMs),
   };
+}
+
+/** The checks of a server, or a Cluster, that decides alone. */
+export const loneChecks: readonly Check<RedlockFacts>[] = [
+  check("redlock/scripts", ["nodes"], ({ nodes: [node] }) => {
+    if (node?.survey) return ok("The server runs the script of the store.");
+    return danger(
+      "The server does not run the script of the store.",
+      "No lock can be taken.",
+      "Grant the rights of the ACL line in docs/stores/redlock.md.",
+    );
+  }),
+
+  check("redlock/start", ["nodes", "terms"], ({ nodes: [node], terms: { startDelayMs } }) => {
+    if (startDelayMs > 0) {
+      return ok(`After a start, the server gives out no lock for ${startDelayMs} ms.`);
+    }
+    if (node?.info?.get("aof_enabled") === "1") return ok("The server writes its keys to a file.");
+    return note(
+      "A server that restarts without its keys gives out locks at once.",
+      "The holders from before the restart believe in their leases until their next renewal.",
+      'Set bootstrap: "wait", switch on appendonly, or check tokens where you write.',
+    );
+  }),
+
+  check("redlock/round-trip", ["nodes", "terms"], ({ nodes: [node], terms }, ttlMs) => {
+    const limitMs = Math.min(terms.nodeTimeoutMs, ttlMs / 5);
+    const slowestMs = Math.ceil(node?.roundTrip?.slowestMs ?? 0);
+    const seen = `The server has ${Math.round(limitMs)} ms to answer, and took ${slowestMs} ms.`;
+    if (slowestMs <= limitMs) return ok(seen);
+    const why = "A first round without an answer is given back, and asked again with more time.";
+    return warning(seen, why, "Raise nodeTimeoutMs, or choose a longer ttlMs.");
+  }),
+];
+
+/** The failure cases of a server, or a Cluster, that decides alone. */
+export function loneFailureCases({ terms }: RedlockFacts, ttlMs: number): FailureCase[] {
+  const two = twoHolders(ttlMs);
+  const { startDelayMs } = terms;
+  return [
+    ...CLIENT_FAILURES,
+    {
+      event: "The server fails",
+      outcome: "Locks stop, and leases end at their deadlines.",
+      isSafe: true,
+    },
+    {
+      event: "The server restarts without its keys",
+      outcome:
+        startDelayMs > 0
+          ? `Locks are kept: the server gives out none for ${seconds(startDelayMs)}.`
+          : `Locks are given out again at once: ${two}.`,
+      isSafe: startDelayMs > 0,
+    },
+    {
+      event: "A replica that lacks the last writes becomes master",
+      outcome: `Locks that it lacks are given out again: ${two}.`,
+      isSafe: false,
+    },
+    {
+      event: "The clock of the server jumps ahead",
+      outcome: `Leases end early there: ${two}.`,
+      isSafe: false,
+    },
+  ];
+}
+
+/** The failure cases of these nodes. */
+export function redlockFailureCases({ nodes, terms }: RedlockFacts, ttlMs: number): FailureCase[] {
+  const majority = majorityOf(nodes.length);
+  const endured = nodes.length - majority;
+  const here = nodes.filter(({ info }) => info !== null).length;
+  const waitMs = Math.max(terms.maxTtlMs, ttlMs);
+  const two = twoHolders(ttlMs);
+  const more = here - majority;
+  return [
+    ...CLIENT_FAILURES,
+    {
+      event: "A node fails",
+      outcome:
+        more > 0
+          ? `Locks go on: ${more} of the ${here} nodes that answer may fail.`
+          : "No majority is left: locks stop, and leases end at their deadlines.",
+      isSafe: true,
+    },
+    {
+      event: "A node restarts without its data",
+      outcome: `Locks are kept: the node votes again after ${seconds(waitMs)}.`,
+      isSafe: true,
+    },
+    {
+      event: "All nodes lose their data at once",
+      outcome: `Locks are kept if no lease was longer than ${seconds(terms.maxTtlMs)}.`,
+      isSafe: ttlMs <= terms.maxTtlMs,
+    },
+    {
+      event: "The clock of a node jumps ahead",
+      outcome:
+        endured > 0
+          ? `Locks are kept where more than ${majority} nodes voted for them; else ${two}.`
+          : `Leases end early there: ${two}.`,
+      isSafe: false,
+    },
+  ];
 }

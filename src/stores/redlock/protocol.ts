@@ -4,10 +4,10 @@
  * both sides more than cutting up a longer one does.
  */
 
-import type { Claim } from "../../contract/store.js";
+import type { Claim, HolderView, MarkView, Meta } from "../../contract/store.js";
 import { list, oneOf, text, Unreadable, whole } from "../../events/foreign-data.js";
-import { spanOf } from "./ballot.js";
-import { type NameRecord, parseRecord } from "./name-record.js";
+import { NO_LIMIT } from "../../rules/fits.js";
+import type { Runtime } from "../../time/runtime.js";
 
 /** One round of votes. */
 export interface VoteRound {
@@ -279,4 +279,118 @@ export function decodeAside(raw: unknown): Foreign | null {
 
 function foreign(key: unknown, holds: unknown): Foreign {
   return { type: "foreign", key: text(key), holds: text(holds) };
+}
+
+/**
+ * The record that a node keeps in addition to the plain key: the holder, or the mark of a `once`.
+ */
+export interface NameRecord {
+  readonly kind: "held" | "done";
+  /** The value of the plain key that the record is about. */
+  readonly value: string;
+  readonly token: bigint;
+  /** By the node's clock. */
+  readonly sinceMs: number;
+  /** Empty where the node was taken again by a renewal. */
+  readonly meta: Meta;
+}
+
+/** Null when the text has neither a holder nor a mark. */
+export function parseRecord(text: string): NameRecord | null {
+  const parts = /^\d+ ([HWD]) (\S+) (\d+) \d+ (\d+) \S+ (.*)$/s.exec(text);
+  if (!parts) return null;
+  const [, kind, value = "", token = "", since = "", meta = ""] = parts;
+  return {
+    kind: kind === "D" ? "done" : "held",
+    value,
+    token: BigInt(token),
+    sinceMs: Number(since),
+    meta: parseMeta(meta),
+  };
+}
+
+/** Empty where the text is no meta: a meta describes a holder, and decides nothing. */
+function parseMeta(text: string): Meta {
+  try {
+    const meta: unknown = JSON.parse(text || "{}");
+    return typeof meta === "object" && meta !== null && !Array.isArray(meta) ? (meta as Meta) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** A holder of another program has the token zero. */
+export function holderView(
+  record: NameRecord | null,
+  remainingMs: number,
+  nowMs: number,
+): HolderView {
+  return {
+    token: record?.token ?? 0n,
+    mode: "exclusive",
+    weight: 1,
+    limit: null,
+    meta: record?.meta ?? {},
+    heldMs: record ? Math.max(0, nowMs - record.sinceMs) : 0,
+    remainingMs: Math.min(remainingMs, NO_LIMIT),
+  };
+}
+
+export function markView({ token, meta }: NameRecord, remainingMs: number): MarkView {
+  return { token, meta, remainingMs: Math.min(remainingMs, NO_LIMIT) };
+}
+
+/**
+ * Ballots: the numbers that a round of votes is for. The ballot of a grant is its first token, so
+ * ballots follow the wall clock and never repeat.
+ */
+
+/**
+ * The number of tokens that belong to a ballot; the ballot itself is the first of them. Every
+ * proposed ballot is a multiple of this number, so a higher ballot is above all tokens of a lower
+ * one.
+ */
+export const BALLOT_SPAN = 64;
+
+/** Follows the clock, so that one round is enough, and is above every ballot seen of the name. */
+export function nextBallot(wallUs: number, highestSeen: number): number {
+  // rule: ballots-span-their-tokens
+  return Math.ceil(Math.max(wallUs, highestSeen + 1) / BALLOT_SPAN) * BALLOT_SPAN;
+}
+
+/** The number of tokens that a grant gets. */
+export function spanOf(claim: { readonly span: number }): number {
+  return Math.min(claim.span, BALLOT_SPAN);
+}
+
+/** The wall clock in microseconds: two clients that ask in the same millisecond seldom collide. */
+export function ballotClock({ clock }: Runtime): number {
+  return clock.wallUs() + Math.floor((clock.nowMs() % 1) * 1000);
+}
+
+const MAX_NAMES = 10_000;
+
+/**
+ * For each name the highest ballot that this client has seen, while it is ahead of the wall clock:
+ * the next ballot must be above it. A ballot that the clock has passed is of no use any more.
+ */
+export class SeenBallots {
+  readonly #ballots = new Map<string, number>();
+
+  of(key: string): number {
+    return this.#ballots.get(key) ?? 0;
+  }
+
+  note(key: string, ballot: number, wallUs: number): void {
+    const highest = Math.max(ballot, this.of(key));
+    if (highest < wallUs) {
+      this.#ballots.delete(key);
+      return;
+    }
+    this.#ballots.set(key, highest);
+    if (this.#ballots.size <= MAX_NAMES) return;
+    for (const [name, seen] of this.#ballots) if (seen < wallUs) this.#ballots.delete(name);
+    // A forgotten ballot costs a second round of votes, no more.
+    if (this.#ballots.size > MAX_NAMES) this.#ballots.clear();
+  }
 }

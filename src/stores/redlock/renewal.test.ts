@@ -5,9 +5,8 @@ import type { Driver } from "../redis-client/client.js";
 import { Grants, QuorumGrant } from "./grants.js";
 import { Layout } from "./layout.js";
 import { Membership } from "./membership.js";
-import { Quorum } from "./quorum.js";
-import { RedlockNode } from "./redlock-node.js";
-import { type Lease, MAX_LEASES, Renewals } from "./renewals.js";
+import { Quorum, RedlockNode } from "./quorum.js";
+import { type Lease, MAX_LEASES, Renewals } from "./renewal.js";
 
 const TTL_MS = 30_000;
 const RENEWED = { type: "renewed", waiting: false };

@@ -8,11 +8,10 @@ import { pause } from "../../time/pause.js";
 import { within } from "../../time/timers.js";
 import { WorkUnderWay } from "../../time/work-under-way.js";
 import { isHopeless, judgeRelease } from "./answers.js";
-import { decodeRelease, type NodeRelease, releaseArgs } from "./codec.js";
-import { quorumError } from "./failure.js";
+import { quorumError } from "./errors.js";
 import type { QuorumGrant } from "./grants.js";
-import type { Poll, Quorum } from "./quorum.js";
-import type { RedlockNode } from "./redlock-node.js";
+import { decodeRelease, type NodeRelease, releaseArgs } from "./protocol.js";
+import type { Poll, Quorum, RedlockNode } from "./quorum.js";
 
 /** A poll ends as soon as a majority has answered. The poll after a silent one is longer. */
 export const POLL_STEP_MS = 500;

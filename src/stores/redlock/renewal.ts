@@ -11,6 +11,9 @@ import { present } from "../../errors/assert.js";
 import { list, Unreadable } from "../../events/foreign-data.js";
 import { pause } from "../../time/pause.js";
 import { deadlineOf, isAsleep, isHopeless, judgeRenewal } from "./answers.js";
+import { nodeError, quorumError } from "./errors.js";
+import { type Grants, QuorumGrant } from "./grants.js";
+import type { Membership } from "./membership.js";
 import {
   decodeRenewal,
   type Failure,
@@ -18,12 +21,8 @@ import {
   type NodeRenewal,
   renewalsCall,
   resumeArgs,
-} from "./codec.js";
-import { nodeError, quorumError } from "./failure.js";
-import { type Grants, QuorumGrant } from "./grants.js";
-import type { Membership } from "./membership.js";
-import type { Poll, Quorum } from "./quorum.js";
-import type { RedlockNode } from "./redlock-node.js";
+} from "./protocol.js";
+import type { Poll, Quorum, RedlockNode } from "./quorum.js";
 
 /** A node may take until the deadline, or a part of the ttl, but no longer than this. */
 const MAX_RENEWAL_MS = 5_000;

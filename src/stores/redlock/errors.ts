@@ -2,8 +2,8 @@
 import { type NodeVote, type Outcome, QuorumError, StoreError } from "../../errors/index.js";
 import { plainError, whyUnreachable } from "../redis-client/errors.js";
 import { type AnyAnswer, isFinalRefusal, isHopeless } from "./answers.js";
-import type { Foreign } from "./codec.js";
-import type { RedlockNode } from "./redlock-node.js";
+import type { Foreign } from "./protocol.js";
+import type { RedlockNode } from "./quorum.js";
 
 const BOOTSTRAP =
   'If no process can hold a lock of these nodes, set bootstrap: "now" (?bootstrap=now).';

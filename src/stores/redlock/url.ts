@@ -1,12 +1,12 @@
 import { type NodeVote, QuorumError, type StoreError } from "../../errors/index.js";
+import { majorityOf, preventsMajority } from "../../rules/majority.js";
 import { systemTimers, TimeLimitError, within } from "../../time/timers.js";
 import type { Ioredis } from "../redis-client/ioredis.js";
 import type { NodeRedis } from "../redis-client/node-redis.js";
 import { CONNECT_LIMIT_MS, type OpenedClient, openClient } from "../redis-client/open-client.js";
 import { databaseOf, type RedisTarget, readTargetUrl, targetOf } from "../redis-client/url.js";
 import type { StoreUrl } from "../store-url.js";
-import { failedVote, nodeError } from "./failure.js";
-import { majorityOf, preventsMajority } from "./tally.js";
+import { failedVote, nodeError } from "./errors.js";
 
 /** A URL of `redlock:`, `redlocks:`, `redlock+sentinel:` or `redlock+cluster:`. */
 export async function readRedlockUrl<Text extends string, Name extends string>(

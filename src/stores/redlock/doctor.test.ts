@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { redlockChecks } from "./examination.js";
-import type { NodeState } from "./redlock-facts.js";
-import { redlockFailureCases } from "./survivals.js";
+import { type NodeState, redlockChecks, redlockFailureCases } from "./doctor.js";
 
 const terms = { set: "a,b,c", nodeTimeoutMs: 50, maxTtlMs: 30_000, isLone: false, startDelayMs: 0 };
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { BALLOT_SPAN, nextBallot } from "./ballot.js";
+import { BALLOT_SPAN, nextBallot } from "./protocol.js";
 
 it("a ballot follows the clock, and is above every ballot seen", () => {
   expect(nextBallot(128, 0)).toBe(128);

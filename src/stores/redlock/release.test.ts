@@ -7,10 +7,9 @@ import type { Claim, Grant } from "../../contract/store.js";
 import type { Driver } from "../redis-client/client.js";
 import { QuorumGrant } from "./grants.js";
 import { Layout } from "./layout.js";
-import { Quorum } from "./quorum.js";
-import { RedlockNode } from "./redlock-node.js";
+import { Quorum, RedlockNode } from "./quorum.js";
 import { RedlockStore } from "./redlock-store.js";
-import { Releases } from "./releases.js";
+import { Releases } from "./release.js";
 
 const TTL_MS = 4_000;
 const KEEP = { ttlMs: 60_000, meta: {} };

@@ -5,7 +5,7 @@ import {
   preventsMajority,
   reachedByMajority,
   Tally,
-} from "./tally.js";
+} from "./majority.js";
 
 const YES = { type: "yes" } as const;
 const NO = { type: "no" } as const;

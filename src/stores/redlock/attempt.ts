@@ -28,15 +28,20 @@ import {
   outcomeOf,
   wakesInMs,
 } from "./answers.js";
-import { ballotClock, nextBallot, type SeenBallots } from "./ballot.js";
-import { decodeVote, type Vote, voteArgs } from "./codec.js";
-import { quorumError } from "./failure.js";
+import { quorumError } from "./errors.js";
 import { type Grants, QuorumGrant } from "./grants.js";
 import type { Membership } from "./membership.js";
+import {
+  ballotClock,
+  decodeVote,
+  nextBallot,
+  type SeenBallots,
+  type Vote,
+  voteArgs,
+} from "./protocol.js";
 import type { Poll, Quorum } from "./quorum.js";
-import type { Releases } from "./releases.js";
-import { Waiter } from "./waiter.js";
-import type { WakeUps } from "./wake-ups.js";
+import type { Releases } from "./release.js";
+import { Waiter, type WakeUps } from "./waiting.js";
 
 /** After this many rounds in a row for ever higher ballots, another proposer is about to win. */
 const MAX_RAISES = 5;
