@@ -12,7 +12,11 @@ import { waitUntil } from "../servers/wait-until.js";
 import { untilWaiting } from "../stores/trial.js";
 import { FileTrial, failureOf } from "./trial.js";
 
-const SHARED = Symbol.for("holdfast.sqlite");
+const SHARED = Symbol.for("holdfast.sqlite-library");
+
+interface Library {
+  readonly Database: new (path: string) => { exec(sql: string): void };
+}
 
 let trial: FileTrial;
 beforeEach(() => {
@@ -233,27 +237,26 @@ describe("a file of another boot", () => {
 
   /** Makes one COMMIT of this process fail while `isDue`. */
   function failNextCommit(): { isDue: boolean; end(): void } {
-    const shared = globalThis as { [SHARED]?: typeof openSqlite };
+    const shared = globalThis as { [SHARED]?: Library };
     // Loads the library.
     openSqlite(":memory:").close();
-    const { [SHARED]: open = openSqlite } = shared;
+    const library = shared[SHARED] as Library;
     const fault = {
       isDue: false,
       end: () => {
-        shared[SHARED] = open;
+        shared[SHARED] = library;
       },
     };
-    shared[SHARED] = (path) => {
-      const database = open(path);
-      const exec = (sql: string): void => {
+    class Database extends library.Database {
+      override exec(sql: string): void {
         if (sql === "COMMIT" && fault.isDue) {
           fault.isDue = false;
           throw new Error("disk I/O error");
         }
-        database.exec(sql);
-      };
-      return { ...database, exec };
-    };
+        super.exec(sql);
+      }
+    }
+    shared[SHARED] = { ...library, Database };
     return fault;
   }
 

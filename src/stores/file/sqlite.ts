@@ -29,34 +29,34 @@ interface BuiltInStatement {
   run(...values: Value[]): unknown;
 }
 
-interface BuiltInModule {
-  DatabaseSync: new (
-    path: string,
-  ) => { exec(sql: string): void; prepare(sql: string): BuiltInStatement; close(): void };
-}
-
 interface LibsqlStatement {
   raw(isRaw: boolean): LibsqlStatement;
   get(values: Value[]): Row | undefined;
   all(values: Value[]): Row[];
 }
 
-type LibsqlModule = new (
+type Constructor<Statement> = new (
   path: string,
-) => { exec(sql: string): void; prepare(sql: string): LibsqlStatement; close(): void };
+) => { exec(sql: string): void; prepare(sql: string): Statement; close(): void };
 
-type Open = (path: string) => Sqlite;
+type Library =
+  | { readonly name: "node:sqlite"; readonly Database: Constructor<BuiltInStatement> }
+  | { readonly name: "libsql"; readonly Database: Constructor<LibsqlStatement> };
 
 /**
- * Two copies of a SQLite library in one process would break each other's file locks (closing a file
- * drops all locks of the process), so all copies of this package in a process share the one loaded.
+ * Two SQLite libraries in one process would break each other's file locks: closing a file drops all
+ * locks of the process. So all copies of this package in a process, of whichever version, share the
+ * library that the first one loaded.
  */
-const SHARED = Symbol.for("holdfast.sqlite");
+const SHARED = Symbol.for("holdfast.sqlite-library");
 
 export function openSqlite(path: string): Sqlite {
-  const shared = globalThis as { [SHARED]?: Open };
+  const shared = globalThis as { [SHARED]?: Library };
   shared[SHARED] ??= builtIn() ?? libsql();
-  return shared[SHARED](path);
+  const library = shared[SHARED];
+  return library.name === "libsql"
+    ? openLibsql(library.Database, path)
+    : openBuiltIn(library.Database, path);
 }
 
 const BEGIN = "BEGIN IMMEDIATE";
@@ -93,57 +93,62 @@ export function resultCode(error: unknown): number | undefined {
   return typeof code === "number" ? code & 0xff : undefined;
 }
 
-function builtIn(): Open | undefined {
+function builtIn(): Library | undefined {
   const module = withoutWarning(
-    () => process.getBuiltinModule("node:sqlite") as unknown as BuiltInModule | undefined,
+    () =>
+      process.getBuiltinModule("node:sqlite") as unknown as
+        | { DatabaseSync: Constructor<BuiltInStatement> }
+        | undefined,
   );
-  if (!module) return undefined;
-  return (path) => {
-    const database = new module.DatabaseSync(path);
-    const statement = cached((sql) => database.prepare(sql));
-    return {
-      begin: () => database.exec(BEGIN),
-      exec: (sql) => database.exec(sql),
-      get: (sql, values) => {
-        const row = statement(sql).get(...values);
-        return row && Object.values(row);
-      },
-      all: (sql, values) =>
-        statement(sql)
-          .all(...values)
-          .map(Object.values<Value>),
-      run: (sql, values) => void statement(sql).run(...values),
-      close: () => database.close(),
-    };
+  return module && { name: "node:sqlite", Database: module.DatabaseSync };
+}
+
+function openBuiltIn(Database: Constructor<BuiltInStatement>, path: string): Sqlite {
+  const database = new Database(path);
+  const statement = cached((sql) => database.prepare(sql));
+  return {
+    begin: () => database.exec(BEGIN),
+    exec: (sql) => database.exec(sql),
+    get: (sql, values) => {
+      const row = statement(sql).get(...values);
+      return row && Object.values(row);
+    },
+    all: (sql, values) =>
+      statement(sql)
+        .all(...values)
+        .map(Object.values<Value>),
+    run: (sql, values) => void statement(sql).run(...values),
+    close: () => database.close(),
   };
 }
 
-function libsql(): Open {
-  let Database: LibsqlModule;
+function libsql(): Library {
   try {
-    Database = withQuickReport(() => requireNative("libsql") as LibsqlModule);
+    const Database = withQuickReport(() => requireNative("libsql"));
+    return { name: "libsql", Database: Database as Constructor<LibsqlStatement> };
   } catch (cause) {
     throw new StoreError(
-      `The file store needs SQLite, which Node ${process.version} does not bring: ` +
+      `The file store needs SQLite, and Node ${process.version} has none built in: ` +
         "npm install libsql, or use Node 22.13 or later.",
       { outcome: "not_applied", retryable: false, store: "file", cause },
     );
   }
-  return (path) => {
-    const database = new Database(path);
-    const writer = cached((sql) => database.prepare(sql));
-    const reader = cached((sql) => database.prepare(sql).raw(true));
-    return {
-      // Not prepared: libsql leaves a prepared statement that failed in progress, and SQLite
-      // commits nothing until that statement ends.
-      begin: () => database.exec(BEGIN),
-      exec: (sql) => database.exec(sql),
-      get: (sql, values) => reader(sql).get(values),
-      all: (sql, values) => reader(sql).all(values),
-      // Its own `run` takes longer: it also counts what changed.
-      run: (sql, values) => void writer(sql).get(values),
-      close: () => database.close(),
-    };
+}
+
+function openLibsql(Database: Constructor<LibsqlStatement>, path: string): Sqlite {
+  const database = new Database(path);
+  const writer = cached((sql) => database.prepare(sql));
+  const reader = cached((sql) => database.prepare(sql).raw(true));
+  return {
+    // Not prepared: libsql leaves a prepared statement that failed in progress, and SQLite commits
+    // nothing until that statement ends.
+    begin: () => database.exec(BEGIN),
+    exec: (sql) => database.exec(sql),
+    get: (sql, values) => reader(sql).get(values),
+    all: (sql, values) => reader(sql).all(values),
+    // Its own `run` takes longer: it also counts what changed.
+    run: (sql, values) => void writer(sql).get(values),
+    close: () => database.close(),
   };
 }
 
