@@ -8,7 +8,7 @@ import { expect, it } from "vitest";
 import { processChecks } from "../src/api/doctor.js";
 import type { Severity } from "../src/contract/examination.js";
 import { etcdChecks } from "../src/stores/etcd/doctor.js";
-import { fileChecks } from "../src/stores/file/examination.js";
+import { fileChecks } from "../src/stores/file/doctor.js";
 import { memoryChecks } from "../src/stores/memory/examination.js";
 import { postgresChecks } from "../src/stores/postgres/doctor.js";
 import { redisChecks, redisServerChecks } from "../src/stores/redis/doctor.js";

@@ -1,4 +1,4 @@
-import { commit, openSqlite } from "../../src/stores/file/sqlite.js";
+import { commit, openSqlite } from "../../src/stores/file/client.js";
 import type { Locker } from "../turns.js";
 
 const READ = "SELECT body FROM name WHERE key = ?";

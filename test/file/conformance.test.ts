@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
+import { openSqlite } from "../../src/stores/file/client.js";
 import { fileStore } from "../../src/stores/file/index.js";
-import { openSqlite } from "../../src/stores/file/sqlite.js";
 import { runConformance } from "../stores/run-conformance.js";
 
 const folder = mkdtempSync(join(tmpdir(), "holdfast-file-"));

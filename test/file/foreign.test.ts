@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Holdfast } from "../../src/index.js";
-import { openSqlite } from "../../src/stores/file/sqlite.js";
+import { openSqlite } from "../../src/stores/file/client.js";
 import { startProcess } from "../faults/process.js";
 import { Stopwatch } from "../fixtures/stopwatch.js";
 import { closeAll } from "../servers/server-process.js";

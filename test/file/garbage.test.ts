@@ -10,7 +10,7 @@ import type { Holdfast } from "../../src/api/holdfast.js";
 import { HoldfastError, StoreError } from "../../src/errors/index.js";
 import { channels } from "../../src/events/events.js";
 import type { Lease } from "../../src/lease/lease.js";
-import { openSqlite, type Sqlite, type Value } from "../../src/stores/file/sqlite.js";
+import { openSqlite, type Sqlite, type Value } from "../../src/stores/file/client.js";
 import { isFull } from "../fixtures/depth.js";
 import { seededGarbage } from "../fixtures/garbage.js";
 import { watchHost } from "../fixtures/host.js";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { type AcquireOptions, Holdfast, StoreError } from "../../src/index.js";
+import { openSqlite } from "../../src/stores/file/client.js";
 import { fileStore } from "../../src/stores/file/index.js";
-import { openSqlite } from "../../src/stores/file/sqlite.js";
 import { StoreTrial } from "../stores/trial.js";
 
 /** A lock file in its own folder, and clients of it. */

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Holdfast } from "../../src/index.js";
 import { fileStore } from "../../src/stores/file/index.js";
-import { openSqlite } from "../../src/stores/file/sqlite.js";
+import { openSqlite } from "../../src/stores/file/client.js";
 import { type ControlledProcess, startProcess } from "../faults/process.js";
 import { isFull } from "../fixtures/depth.js";
 import { randomOf } from "../fixtures/seed.js";

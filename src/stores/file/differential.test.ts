@@ -9,9 +9,9 @@ import { randomOf } from "../../../test/fixtures/seed.js";
 import type { Command, Instant, Push, Reply } from "../../rules/ledger-command.js";
 import { Upkeep } from "../../rules/upkeep.js";
 import { MemoryLedger } from "../memory/memory-ledger.js";
-import { FileLedger } from "./file-ledger.js";
-import { prepareSchema } from "./schema.js";
-import { commit, openSqlite, type Sqlite } from "./sqlite.js";
+import { commit, openSqlite, type Sqlite } from "./client.js";
+import { FileLedger } from "./ledger-file.js";
+import { prepareSchema } from "./protocol.js";
 
 const NAMES = "SELECT * FROM name WHERE key <> ''";
 const folders: string[] = [];

@@ -8,16 +8,21 @@ import { ClosedError, type StoreError } from "../../errors/index.js";
 import { isForeign } from "../../events/foreign-data.js";
 import type { Instant } from "../../rules/ledger-command.js";
 import { pause } from "../../time/pause.js";
-import { filesBeside, makeRoom } from "./beside-files.js";
-import { busyError, isBusy, storeError, systemCode } from "./failure.js";
-import { demandLockFile } from "./file-header.js";
-import { dropFile, type FileId, holdFile, isHeldFile, isSameFile } from "./held-files.js";
-import { prepareFile, realPath } from "./lock-folder.js";
-import { machinePort } from "./machine-port.js";
-import { prepareSchema } from "./schema.js";
-import { commit, inTransaction, openSqlite, rollBack, type Sqlite } from "./sqlite.js";
+import { commit, inTransaction, openSqlite, rollBack, type Sqlite } from "./client.js";
+import { busyError, isBusy, storeError, systemCode } from "./errors.js";
+import {
+  demandLockFile,
+  dropFile,
+  type FileId,
+  holdFile,
+  isHeldFile,
+  isSameFile,
+} from "./file-header.js";
+import { filesBeside, makeRoom, prepareFile, realPath } from "./lock-folder.js";
+import { machineRuntime } from "./machine-runtime.js";
+import { prepareSchema } from "./protocol.js";
 import { detectRestart, Quarantine } from "./takeover.js";
-import { WakePost } from "./wake-post.js";
+import { WakeupSockets } from "./wakeup-sockets.js";
 
 /** How long a transaction is tried before it fails and names the process in the way. */
 const BUSY_MS = 500;
@@ -43,7 +48,7 @@ const files = new Map<string, LockFile>();
 
 export class LockFile {
   readonly path: string;
-  readonly post: WakePost;
+  readonly sockets: WakeupSockets;
   readonly #onReplaced = new Set<() => void>();
   #users = 0;
   #opened: Opened | undefined;
@@ -61,7 +66,7 @@ export class LockFile {
 
   private constructor(path: string) {
     this.path = path;
-    this.post = new WakePost(path);
+    this.sockets = new WakeupSockets(path);
   }
 
   /** The lock file of this process at a path. Its user must call `leave`. */
@@ -79,7 +84,7 @@ export class LockFile {
     if (this.#users > 0) return;
     files.delete(this.path);
     this.#close();
-    await this.post.close();
+    await this.sockets.close();
   }
 
   /** Whether the file at the path was found to be a lock file. */
@@ -114,7 +119,7 @@ export class LockFile {
         if (outcome !== BUSY) return outcome;
       }
     }
-    const startMs = machinePort.clock.nowMs();
+    const startMs = machineRuntime.clock.nowMs();
     const turn = this.#queue.then(() => this.#tryOften(work, startMs));
     this.#waiting += 1;
     this.#queue = turn.then(
@@ -126,7 +131,7 @@ export class LockFile {
 
   /** Whether the event loop has been blocked for too long by calls that were answered at once. */
   #isTurnOver(): boolean {
-    const nowMs = machinePort.clock.nowMs();
+    const nowMs = machineRuntime.clock.nowMs();
     if (this.#turnEndMs === 0) {
       this.#turnEndMs = nowMs + TURN_MS;
       setImmediate(() => {
@@ -143,7 +148,7 @@ export class LockFile {
   /** The error that names the process in the way; null if no transaction waits. */
   get trouble(): StoreError | null {
     if (this.#waiting === 0) return null;
-    return busyError(this.path, machinePort.clock.nowMs() - this.#busyMs);
+    return busyError(this.path, machineRuntime.clock.nowMs() - this.#busyMs);
   }
 
   async #tryOften<T>(work: Work<T>, startMs: number): Promise<T> {
@@ -151,7 +156,7 @@ export class LockFile {
     for (let tries = 0; ; tries += 1) {
       const outcome = this.#try(work);
       if (outcome !== BUSY) return outcome;
-      const waitedMs = machinePort.clock.nowMs() - startMs;
+      const waitedMs = machineRuntime.clock.nowMs() - startMs;
       if (waitedMs >= BUSY_MS) throw busyError(this.path, waitedMs);
       await pauseBefore(tries);
     }
@@ -202,8 +207,8 @@ export class LockFile {
 
   #tellReplaced(): void {
     this.#replaced = undefined;
-    this.post.repair();
-    for (const listener of this.#onReplaced) machinePort.timers.soon(listener);
+    this.sockets.repair();
+    for (const listener of this.#onReplaced) machineRuntime.timers.soon(listener);
   }
 
   #open(): Opened {
@@ -260,14 +265,14 @@ function orQuarantine<T>(work: () => T): T | Quarantine {
 }
 
 function instant(): Instant {
-  const { clock } = machinePort;
+  const { clock } = machineRuntime;
   return { us: Math.floor(clock.nowMs() * 1000), wallUs: clock.wallUs() };
 }
 
 /** Waits a few turns of the event loop first, then longer and longer random times. */
 function pauseBefore(tries: number): Promise<void> {
   if (tries < TURNS) return nextTurn();
-  const { timers, random } = machinePort;
+  const { timers, random } = machineRuntime;
   const delayMs = Math.min(2 ** (tries - TURNS), MAX_PAUSE_MS) * (0.5 + random.fraction());
   return pause(timers, delayMs, true);
 }

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { LedgerDocument } from "../../families/ledger/ledger-document.js";
 import { apply } from "../../rules/ledger.js";
 import type { Instant } from "../../rules/ledger-command.js";
-import { machineIdentity } from "./machine-identity.js";
-import { prepareSchema } from "./schema.js";
-import { inTransaction, openSqlite, type Sqlite } from "./sqlite.js";
+import { inTransaction, openSqlite, type Sqlite } from "./client.js";
+import { machineIdentity } from "./machine-runtime.js";
+import { NameDocument } from "./name-document.js";
+import { prepareSchema } from "./protocol.js";
 import { detectRestart, Quarantine, takeOver } from "./takeover.js";
 
 const TTL_US = 30_000_000;
@@ -35,7 +35,7 @@ const instant = (us: number): Instant => ({ us, wallUs: TOKEN + us });
 /** Adds a name whose holder was granted at `atUs`, and renewed at once for each further ttl. */
 function addHolder(atUs: number, [ttlUs = 0, ...renewalsUs]: readonly number[]): void {
   const at = instant(atUs);
-  const document = new LedgerDocument("l:m", null, { last: TOKEN }, at);
+  const document = new NameDocument("l:m", null, { last: TOKEN }, at);
   const sent = { key: "l:m", owner: "o", client: "c", notAfterUs: at.us, seenToken: 0 };
   const request = { mode: "exclusive", weight: 1, limit: 1, span: 1, meta: "{}" } as const;
   const patience = { enqueue: false, offerUs: 0, touchUs: 0 };

@@ -9,11 +9,11 @@
  */
 import { StoreError } from "../../errors/index.js";
 import { record, text, whole } from "../../events/foreign-data.js";
-import { LedgerDocument } from "../../families/ledger/ledger-document.js";
 import type { Command, Instant, Reply } from "../../rules/ledger-command.js";
-import { machineIdentity } from "./machine-identity.js";
-import { TOKEN_KEY, tokenOf } from "./schema.js";
-import type { Sqlite, Value } from "./sqlite.js";
+import type { Sqlite, Value } from "./client.js";
+import { machineIdentity } from "./machine-runtime.js";
+import { NameDocument } from "./name-document.js";
+import { TOKEN_KEY, tokenOf } from "./protocol.js";
 
 /** What was observed of the leases: their state, who observed it, and since when. */
 interface Watch {
@@ -154,9 +154,9 @@ function takeFile(database: Sqlite, at: Instant): void {
 }
 
 /** Null for foreign data, which stays where it is and keeps nobody from using the other names. */
-function readDocument(body: Value | undefined, at: Instant): LedgerDocument | null {
+function readDocument(body: Value | undefined, at: Instant): NameDocument | null {
   try {
-    return new LedgerDocument("", text(body), { last: 0 }, at);
+    return new NameDocument("", text(body), { last: 0 }, at);
   } catch {
     return null;
   }

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { checkAsync } from "../../../test/fixtures/property.js";
 import { expectTokensToRise, tokenAttack } from "../../../test/fixtures/token-attack.js";
 import { Holdfast } from "../../api/holdfast.js";
-import { FileArbiter } from "./file-arbiter.js";
+import { openSqlite } from "./client.js";
+import { FileArbiter } from "./file-store.js";
 import { fileStore } from "./index.js";
-import { openSqlite } from "./sqlite.js";
 
 let folder: string;
 let path: string;

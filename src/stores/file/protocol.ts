@@ -1,7 +1,7 @@
 import type { StoreError } from "../../errors/index.js";
-import { refusal } from "./failure.js";
-import { machineIdentity } from "./machine-identity.js";
-import { inTransaction, type Sqlite, type Value } from "./sqlite.js";
+import { inTransaction, type Sqlite, type Value } from "./client.js";
+import { refusal } from "./errors.js";
+import { machineIdentity } from "./machine-runtime.js";
 
 /** Version 1 kept holders and waiters in tables of their own. */
 const VERSION = 2;
@@ -25,7 +25,7 @@ export const APPLICATION_ID = 0x48464c4b;
 export const APPLICATION_ID_AT = 68;
 
 /**
- * A row of `name` has the state of one name while it is in use (see LedgerDocument), or the last
+ * A row of `name` has the state of one name while it is in use (see NameDocument), or the last
  * token of a namespace. Both are in one table so that in a small file a grant writes one page.
  */
 const TABLES = `

@@ -1,4 +1,5 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readlinkSync, readSync } from "node:fs";
+import { hostname } from "node:os";
 import { UnsupportedError } from "../../errors/index.js";
 import { machineClock } from "../../time/clock.js";
 import { idsOf, TEXT_BYTES } from "../../time/random.js";
@@ -42,8 +43,41 @@ function drawText(): string {
 const id = process.platform === "win32" ? localRuntime.random.id : idsOf(drawText);
 
 /** All processes keep leases by one clock; it stands still while the machine sleeps, as they do. */
-export const machinePort: Runtime = {
+export const machineRuntime: Runtime = {
   ...localRuntime,
   random: { ...localRuntime.random, id },
   clock: machineClock,
 };
+
+let identity: string | undefined;
+
+/**
+ * Whose monotonic clock the times in the file belong to: this boot of this machine, seen from this
+ * time namespace (a container may run by a clock of its own).
+ */
+export function machineIdentity(): string {
+  identity ??= `${bootId()} ${timeNamespace()}`;
+  return identity;
+}
+
+function bootId(): string {
+  if (process.platform === "linux") {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  }
+  if (process.platform === "darwin") {
+    const { execFileSync } = process.getBuiltinModule("node:child_process");
+    return execFileSync("/usr/sbin/sysctl", ["-n", "kern.bootsessionuuid"], {
+      encoding: "utf8",
+    }).trim();
+  }
+  // No id of the boot to be had: leases of before a restart are told by their impossible times.
+  return hostname();
+}
+
+function timeNamespace(): string {
+  try {
+    return readlinkSync("/proc/self/ns/time");
+  } catch {
+    return "time:none";
+  }
+}

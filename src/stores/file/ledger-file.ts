@@ -1,5 +1,4 @@
 import { foreignData, text } from "../../events/foreign-data.js";
-import { type LastToken, LedgerDocument } from "../../families/ledger/ledger-document.js";
 import { apply } from "../../rules/ledger.js";
 import type {
   Command,
@@ -10,9 +9,10 @@ import type {
   View,
 } from "../../rules/ledger-command.js";
 import { Upkeep } from "../../rules/upkeep.js";
-import { machineIdentity } from "./machine-identity.js";
-import { TOKEN_KEY, tokenOf } from "./schema.js";
-import type { Sqlite, Value } from "./sqlite.js";
+import type { Sqlite, Value } from "./client.js";
+import { machineIdentity } from "./machine-runtime.js";
+import { type LastToken, NameDocument } from "./name-document.js";
+import { TOKEN_KEY, tokenOf } from "./protocol.js";
 import { takeOver } from "./takeover.js";
 
 const LOAD = `SELECT machine.identity, token.body, name.body FROM machine
@@ -87,7 +87,7 @@ export class FileLedger {
     this.#database.run(SAVE, [this.#namespace, TOKEN_KEY, String(last)]);
   }
 
-  #document(key: string): LedgerDocument {
+  #document(key: string): NameDocument {
     let opened = this.#documents.get(key);
     if (!opened) {
       opened = this.#open(key);
@@ -110,10 +110,10 @@ export class FileLedger {
     return { document: this.#read(key, body), body };
   }
 
-  #read(key: string, body: Value): LedgerDocument {
+  #read(key: string, body: Value): NameDocument {
     try {
       const written = body === null ? null : text(body);
-      return new LedgerDocument(key, written, this.#token, this.#at);
+      return new NameDocument(key, written, this.#token, this.#at);
     } catch (error) {
       throw foreignData(`table name, key ${JSON.stringify(key)}`, error);
     }
@@ -121,7 +121,7 @@ export class FileLedger {
 }
 
 interface Opened {
-  readonly document: LedgerDocument;
+  readonly document: NameDocument;
   /** As it is in the file. */
   readonly body: Value;
 }

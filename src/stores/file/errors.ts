@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { StoreError } from "../../errors/index.js";
-import { resultCode } from "./sqlite.js";
+import { resultCode } from "./client.js";
 
 const BUSY = 5;
 const READ_ONLY = 8;

@@ -8,11 +8,13 @@
  * socket file was deleted is passed over until it polls. What was granted to a refused client goes
  * to the next waiter at once, so a dead waiter costs one message instead of an offer window.
  */
+import { closeSync, existsSync, lstatSync, openSync, readdirSync, unlinkSync } from "node:fs";
 import type { Server, Socket } from "node:net";
+import { dirname, join } from "node:path";
 import { guarded, oneOf, record, text, whole } from "../../events/foreign-data.js";
 import type { Push } from "../../rules/ledger-command.js";
-import { machinePort } from "./machine-port.js";
-import { net, WakeFolder } from "./wake-folder.js";
+import { prepareFolder } from "./lock-folder.js";
+import { machineRuntime } from "./machine-runtime.js";
 
 type OnPush = (push: Push) => void;
 /** Called when the receiver of a push is certainly gone, and may not have seen it. */
@@ -41,8 +43,8 @@ const IDLE_MS = 30_000;
  */
 const FLUSH_MS = 1_000;
 
-export class WakePost {
-  readonly #folder: WakeFolder;
+export class WakeupSockets {
+  readonly #folder: SocketFolder;
   readonly #listeners = new Map<string, Listener>();
   readonly #peers = new Map<string, Peer>();
   #isOpen = false;
@@ -51,7 +53,7 @@ export class WakePost {
   };
 
   constructor(lockPath: string) {
-    this.#folder = new WakeFolder(lockPath);
+    this.#folder = new SocketFolder(lockPath);
   }
 
   /** Pushes of this process arrive from now on; those of others after `open`. */
@@ -108,7 +110,7 @@ export class WakePost {
     const { client } = push;
     const listener = this.#listeners.get(client);
     if (listener) {
-      machinePort.timers.soon(() => listener.onPush(push));
+      machineRuntime.timers.soon(() => listener.onPush(push));
       return true;
     }
     const peer = this.#peers.get(client) ?? this.#connect(client);
@@ -225,4 +227,93 @@ function readPush(line: string): Push {
   const ended = { ...about, owner: text(push.owner), token: whole(push.token) };
   if (type === "marked") return { ...ended, type, meta: text(push.meta) };
   return { ...ended, type, reason: text(push.reason) };
+}
+
+/** Loaded on first use: most programs never wait for another. */
+const net = (): typeof import("node:net") => process.getBuiltinModule("node:net");
+
+/** On some systems the path of a unix socket has at most 104 bytes, with one for its end. */
+const MAX_PATH_BYTES = 103;
+/** How many sockets of other clients are checked when a process begins to listen. */
+const SWEPT = 16;
+
+/** The sockets of the clients of one lock file. */
+class SocketFolder {
+  readonly folder: string;
+  /** Whether sockets are files that can be looked for. */
+  readonly isVisible: boolean = process.platform !== "win32";
+  readonly #lockPath: string;
+  #pipePrefix: string | undefined;
+  #folderDescriptor: number | undefined;
+
+  constructor(lockPath: string) {
+    this.folder = `${lockPath}-wake`;
+    this.#lockPath = lockPath;
+  }
+
+  prepare(): void {
+    prepareFolder(dirname(this.folder));
+    if (this.isVisible) prepareFolder(this.folder);
+  }
+
+  of(client: string): string {
+    if (!this.isVisible) return this.#pipe() + client;
+    const path = join(this.folder, client);
+    if (Buffer.byteLength(path) <= MAX_PATH_BYTES || process.platform !== "linux") return path;
+    // The folder under a name that is always short enough.
+    this.#folderDescriptor ??= openSync(this.folder, "r");
+    return `/proc/self/fd/${this.#folderDescriptor}/${client}`;
+  }
+
+  /** Pipes have no folders: those of one lock file begin alike. */
+  #pipe(): string {
+    if (this.#pipePrefix === undefined) {
+      const { createHash } = process.getBuiltinModule("node:crypto");
+      const digest = createHash("sha256").update(this.#lockPath.toLowerCase()).digest("hex");
+      this.#pipePrefix = `\\\\.\\pipe\\holdfast-${digest.slice(0, 16)}-`;
+    }
+    return this.#pipePrefix;
+  }
+
+  /** False if the client certainly has no socket. */
+  mayHave(client: string): boolean {
+    return !this.isVisible || existsSync(this.of(client));
+  }
+
+  /** Calls back if the system refuses a connection, because no process listens there. */
+  ifRefused(client: string, onRefused: () => void): void {
+    const socket = net().connect(this.of(client));
+    socket.unref();
+    socket.on("connect", () => socket.destroy());
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ECONNREFUSED") onRefused();
+    });
+  }
+
+  /** Removes sockets of killed processes: a few at a time, so that it costs little. */
+  sweep(): void {
+    if (!this.isVisible) return;
+    const found = readdirSync(this.folder);
+    const spare = Math.max(0, found.length - SWEPT);
+    const start = Math.floor(machineRuntime.random.fraction() * (spare + 1));
+    for (const client of found.slice(start, start + SWEPT)) {
+      this.ifRefused(client, () => this.remove(client));
+    }
+  }
+
+  /** Leaves other files alone: connections to a file that is not a socket are refused as well. */
+  remove(client: string): void {
+    if (!this.isVisible) return;
+    const path = this.of(client);
+    try {
+      if (lstatSync(path).isSocket()) unlinkSync(path);
+    } catch {
+      // Another process was faster.
+    }
+  }
+
+  close(): void {
+    if (this.#folderDescriptor !== undefined) closeSync(this.#folderDescriptor);
+    this.#folderDescriptor = undefined;
+  }
 }

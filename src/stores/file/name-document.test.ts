@@ -9,7 +9,7 @@ import { apply } from "../../rules/ledger.js";
 import type { Command, Instant, Push, Reply } from "../../rules/ledger-command.js";
 import type { LedgerState } from "../../rules/ledger-state.js";
 import { Upkeep } from "../../rules/upkeep.js";
-import { LedgerDocument } from "./ledger-document.js";
+import { NameDocument } from "./name-document.js";
 
 const KEY = "l:x";
 const AT: Instant = { us: 1_000_000, wallUs: 1_790_000_000_000_000 };
@@ -32,7 +32,7 @@ function outcome(
   return { reply, view, pushes };
 }
 
-describe("LedgerDocument", { timeout: 30_000 }, () => {
+describe("NameDocument", { timeout: 30_000 }, () => {
   it.each([0, 1, 64])("answers like plain lists, written and read each time (%i)", (slice) => {
     check(
       fc.property(fc.array(ledgerStep, { minLength: 20, maxLength: 80 }), (steps) => {
@@ -45,13 +45,13 @@ describe("LedgerDocument", { timeout: 30_000 }, () => {
           at.us += pauseUs;
           at.wallUs += pauseUs + wallJumpUs;
           const command = commandOf({ pauseUs, wallJumpUs, unreachable, ...step }, at.us, tokens);
-          const document = new LedgerDocument(KEY, text, token, at);
+          const document = new NameDocument(KEY, text, token, at);
           const expected = outcome(plain, command, at, { slice, unreachable });
           const got = outcome(document, command, at, { slice, unreachable });
           if (!isDeepStrictEqual(got, expected)) expect(got).toEqual(expected);
           text = document.toText();
           expect(text === null).toBe(plain.isEmpty);
-          expect(new LedgerDocument(KEY, text, token, at).toText()).toBe(text);
+          expect(new NameDocument(KEY, text, token, at).toText()).toBe(text);
           if (expected.reply.type === "granted") tokens.push(expected.reply.token);
         }
       }),
@@ -60,7 +60,7 @@ describe("LedgerDocument", { timeout: 30_000 }, () => {
   });
 
   it("keeps the largest numbers exact, and every character", () => {
-    const document = new LedgerDocument(KEY, null, { last: 0 }, AT);
+    const document = new NameDocument(KEY, null, { last: 0 }, AT);
     const request = { mode: "shared", weight: NO_LIMIT, limit: NO_LIMIT, span: 1_024 } as const;
     const ids = { owner: 'a "\u0000\n\u2028', client: "\\ü😀" };
     const times = { ttlUs: NO_LIMIT, grantedUs: 1, expiryUs: NO_LIMIT };
@@ -69,7 +69,7 @@ describe("LedgerDocument", { timeout: 30_000 }, () => {
     document.putHolder(holder);
     document.putTombstone({ owner: ids.owner, untilUs: NO_LIMIT, reason: "" });
     document.putTombstone({ owner: "b", untilUs: 0, reason: null });
-    const copy = new LedgerDocument(KEY, document.toText(), { last: 0 }, AT);
+    const copy = new NameDocument(KEY, document.toText(), { last: 0 }, AT);
     expect([...copy.holders()]).toEqual([holder]);
     expect(copy.tombstone(ids.owner, 1)).toMatchObject({ untilUs: NO_LIMIT, reason: "" });
     expect(copy.toText()).toBe(document.toText());
@@ -77,12 +77,12 @@ describe("LedgerDocument", { timeout: 30_000 }, () => {
 
   it("keeps only an unexpired mark when the clock starts again, by the wall clock", () => {
     const text = writtenByLedger();
-    const document = new LedgerDocument(KEY, text, { last: 0 }, AT);
+    const document = new NameDocument(KEY, text, { last: 0 }, AT);
     document.putMark({ token: 7, untilUs: AT.us + 500, meta: "{}" });
     const marked = document.toText();
-    const moved = (wallUs: number): LedgerDocument => {
+    const moved = (wallUs: number): NameDocument => {
       const later = { us: 3, wallUs };
-      const restarted = new LedgerDocument(KEY, marked, { last: 0 }, later);
+      const restarted = new NameDocument(KEY, marked, { last: 0 }, later);
       restarted.startClock(later);
       return restarted;
     };
@@ -99,7 +99,7 @@ describe("LedgerDocument", { timeout: 30_000 }, () => {
       for (const value of values) {
         const spoilt = JSON.stringify(withLeaf(JSON.parse(text), index, value));
         try {
-          const read = new LedgerDocument(KEY, spoilt, { last: 0 }, AT);
+          const read = new NameDocument(KEY, spoilt, { last: 0 }, AT);
           expect(read.toText()).toBe(spoilt);
         } catch {
           refusals += 1;
@@ -120,11 +120,11 @@ describe("LedgerDocument", { timeout: 30_000 }, () => {
     '[[],[],[["c",1,1,false]],[],null]',
     '[[],[],[],[["o",1,null],["o",1,null]],null]',
   ])("refuses %j", (text) => {
-    expect(() => new LedgerDocument(KEY, text, { last: 0 }, AT)).toThrow();
+    expect(() => new NameDocument(KEY, text, { last: 0 }, AT)).toThrow();
   });
 });
 
-function enqueue(document: LedgerDocument, index: number): void {
+function enqueue(document: NameDocument, index: number): void {
   const request = { mode: "exclusive", weight: 1, limit: NO_LIMIT, span: 1, meta: "{}" } as const;
   const times = { ttlUs: 10_000, offerUs: 1_000, sinceUs: AT.us };
   const ids = { owner: `owner-${index}`, client: `client-${index}` };
@@ -133,7 +133,7 @@ function enqueue(document: LedgerDocument, index: number): void {
 
 /** A text with a holder, a waiter and a tombstone. */
 function writtenByLedger(): string {
-  const document = new LedgerDocument(KEY, null, { last: 0 }, AT);
+  const document = new NameDocument(KEY, null, { last: 0 }, AT);
   const request = { mode: "exclusive", weight: 1, limit: NO_LIMIT, span: 1, meta: "{}" } as const;
   const times = { ttlUs: 10_000, grantedUs: AT.us, expiryUs: AT.us + 10_000 };
   const grant = { owner: "o", client: "c", token: 5, confirmed: true };

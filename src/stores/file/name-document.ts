@@ -33,7 +33,7 @@ interface Client extends WaitingClient {
 const MODES = ["exclusive", "shared"] as const;
 const FLAGS = [true, false] as const;
 
-export class LedgerDocument implements LedgerState {
+export class NameDocument implements LedgerState {
   readonly key: string;
   readonly #token: LastToken;
   readonly #wallOffsetUs: number;

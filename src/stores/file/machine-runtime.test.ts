@@ -1,16 +1,16 @@
 import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
 import { UnsupportedError } from "../../errors/index.js";
-import { assertMachineClock, machinePort } from "./machine-port.js";
+import { assertMachineClock, machineRuntime } from "./machine-runtime.js";
 
 it("has a clock that other processes share, in Node", () => {
   expect(() => assertMachineClock()).not.toThrow();
 
   const program = "const [s, n] = process.hrtime(); console.log(s * 1000 + n / 1e6);";
-  const beforeMs = machinePort.clock.nowMs();
+  const beforeMs = machineRuntime.clock.nowMs();
   const thereMs = Number(execFileSync(process.execPath, ["-e", program], { encoding: "utf8" }));
   expect(thereMs).toBeGreaterThan(beforeMs);
-  expect(thereMs).toBeLessThan(machinePort.clock.nowMs());
+  expect(thereMs).toBeLessThan(machineRuntime.clock.nowMs());
 });
 
 it("refuses a clock that begins with the process, however old it is", () => {
