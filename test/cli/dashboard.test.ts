@@ -125,7 +125,7 @@ describe("dashboard", () => {
     const taken = await shop.run(["dashboard", "--port", `${port}`]);
     server.close();
     expect(taken.code).toBe(64);
-    expect(taken.stderr).toContain(`Runtime ${port} is taken`);
+    expect(taken.stderr).toContain(`Port ${port} is taken`);
     expect((await shop.run(["dashboard", "--audit", "x"])).code).toBe(64);
     expect((await shop.run(["dashboard", "--port", "0"])).code).toBe(64);
   });

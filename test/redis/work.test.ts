@@ -48,9 +48,15 @@ function openLedger(): LedgerScript {
 }
 
 /**
- * The least work of some commands of a kind: now and then a command also looks for unreleased
- * names.
+ * The least work of some commands of a kind: one command in 32 also looks for unreleased names. The
+ * first of several is not counted: it may be the only one that finds no tombstone of the others.
  */
+async function leastWorkOf(ledger: LedgerScript, commands: readonly Command[]): Promise<number> {
+  const [first, ...others] = commands;
+  if (first) await ledger.do(first);
+  return workOf(ledger, others);
+}
+
 async function workOf(ledger: LedgerScript, commands: readonly Command[]): Promise<number> {
   const works: number[] = [];
   for (const command of commands) {
@@ -64,7 +70,7 @@ async function workOf(ledger: LedgerScript, commands: readonly Command[]): Promi
 const KEY = "l:x";
 const about = (owner: string) => ({ key: KEY, owner });
 const several = <T>(one: (number: number) => T): T[] =>
-  Array.from({ length: 8 }, (_, at) => one(at));
+  Array.from({ length: 9 }, (_, at) => one(at));
 const reader = (number: number): Acquire => requestOf(KEY, `reader-${number}`);
 const waiter = (number: number): Acquire => requestOf(KEY, `waiter-${number}`, EXCLUSIVE);
 
@@ -101,7 +107,7 @@ describe("the work of a command does not grow with the holders and waiters", () 
       const works: number[] = [];
       for (const { ledger, tokens } of crowds) {
         const commands = several((at) => make(first + at, tokens[first + at] as number));
-        works.push(await workOf(ledger, commands));
+        works.push(await leastWorkOf(ledger, commands));
       }
       const [few, many] = works as [number, number];
       expect(few).toBeGreaterThan(3);
