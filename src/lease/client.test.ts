@@ -271,6 +271,25 @@ describe("a grant that has ended on its way", () => {
     expect(trial.store.released).toHaveLength(2);
   });
 
+  it.each([
+    ["answered", () => Promise.resolve(true)],
+    ["unanswered", () => new Promise<boolean>(() => {})],
+    ["refused", () => Promise.reject(new StoreError("down", { outcome: "unknown" }))],
+  ])("is one that this process released before it resumes it: release %s", async (_, answer) => {
+    const { lease } = await trial.holdWith(10n, { transferable: true, release: "sent" });
+    const { handle } = lease;
+    trial.store.onRelease = answer;
+    // The store may still have it, and run a release that is sent again behind the resume.
+    vi.spyOn(trial.store, "resume").mockImplementation(async (claim, token) => {
+      return trial.store.grantFor(claim, token);
+    });
+    await lease.release();
+    expect(await trial.locks.resume(handle ?? "")).toBeNull();
+    await trial.runtime.advance(9_000);
+    expect(await trial.locks.resume(handle ?? "")).toBeNull();
+    expect(trial.locks.held()).toEqual([]);
+  });
+
   /** The store grants the latest request, and ends the grant before the caller can know. */
   function endedGrant(token: bigint): Grant {
     const grant = trial.store.latest.grant(token);

@@ -46,8 +46,8 @@ export class Keeper {
   /** Grants that the store ended before they were kept here. */
   readonly #endedEarly = new WeakSet<Grant>();
   readonly #cleanups = new WorkUnderWay();
-  /** Leases that are being resumed, by the owner; and whether this process gave them back since. */
-  readonly #resumes = new Set<{ readonly owner: string; isGivenBack: boolean }>();
+  /** Owners that this process gave back, and how long the store may still know them. */
+  readonly #givenBack = new Map<string, number>();
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
 
@@ -100,28 +100,22 @@ export class Keeper {
   }
 
   /**
-   * Asks for a lease that this process may have itself, and may give back meanwhile. Then null, in
-   * whatever order the store has the two: the release ends what was resumed as well.
+   * Asks for a lease that this process may have itself, and may give back before or meanwhile. Then
+   * null, in whatever order the store has the two: the release ends what was resumed as well, and
+   * one without an answer is sent again.
    */
   async resume(owner: string, ask: () => Promise<Grant | null>): Promise<Grant | null> {
-    const resume = { owner, isGivenBack: false };
-    this.#resumes.add(resume);
-    try {
-      const grant = await ask();
-      if (!grant || !resume.isGivenBack) return grant;
-      this.#giveBack(grant);
-      return null;
-    } finally {
-      this.#resumes.delete(resume);
-    }
+    if (this.#isGivenBack(owner)) return null;
+    const grant = await ask();
+    if (!grant || !this.#isGivenBack(owner)) return grant;
+    this.#giveBack(grant);
+    return null;
   }
 
   /** The tenant is done with it. */
   drop(hold: Hold): void {
     hold.isLive = false;
-    for (const resume of this.#resumes) {
-      if (resume.owner === hold.grant.claim.owner && !hold.isDetached) resume.isGivenBack = true;
-    }
+    if (hold.grant.claim.transferable && !hold.isDetached) this.#noteGivenBack(hold);
     this.#holds.remove(hold);
     hold.grant.keptBy = undefined;
     this.#byName.remove(hold);
@@ -163,6 +157,22 @@ export class Keeper {
     this.#timer?.cancel();
     this.#timerMs = Number.POSITIVE_INFINITY;
     await this.#cleanups.settled();
+  }
+
+  #noteGivenBack({ grant, ttlMs }: Hold): void {
+    const nowMs = this.#store.runtime.clock.nowMs();
+    for (const [owner, untilMs] of this.#givenBack) {
+      if (untilMs > nowMs) break;
+      this.#givenBack.delete(owner);
+    }
+    const { owner } = grant.claim;
+    // A renewal under way may still give it one more ttl.
+    this.#givenBack.set(owner, nowMs + 2 * Math.max(ttlMs, CLEANUP_MS));
+  }
+
+  #isGivenBack(owner: string): boolean {
+    const untilMs = this.#givenBack.get(owner) ?? Number.NEGATIVE_INFINITY;
+    return this.#store.runtime.clock.nowMs() < untilMs;
   }
 
   /** The store has ended the grant before it was kept: it said so, or has made a newer one. */
