@@ -6,11 +6,11 @@ import { afterEach, expect, it } from "vitest";
 import { isQuick } from "../../../test/fixtures/depth.js";
 import { withExtremeNumber } from "../../../test/fixtures/extreme-numbers.js";
 import { randomOf } from "../../../test/fixtures/seed.js";
-import type { Command, Instant, Push, Reply } from "../../rules/ledger-command.js";
+import type { Command, Emit, Instant, Push, Reply } from "../../rules/ledger-command.js";
 import { Upkeep } from "../../rules/upkeep.js";
 import { MemoryLedger } from "../memory/memory-ledger.js";
-import { commit, openSqlite, type Sqlite } from "./client.js";
-import { FileLedger } from "./ledger-file.js";
+import { commit, openSqlite, rollBack, type Sqlite } from "./client.js";
+import { DocumentCache, FileLedger } from "./ledger-file.js";
 import { prepareSchema } from "./protocol.js";
 
 const NAMES = "SELECT * FROM name WHERE key <> ''";
@@ -20,13 +20,44 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-function openLedger(): Sqlite {
+/** What the work of a transaction returns to have it rolled back. */
+const ROLLED_BACK = Symbol("rolled back");
+
+function inTransaction<T>(
+  { database, cache }: Connection,
+  at: Instant,
+  emit: Emit,
+  upkeep: Upkeep | undefined,
+  work: (ledger: FileLedger) => T,
+): T {
+  database.begin();
+  cache.startTransaction(database);
+  const result = work(new FileLedger({ database, cache, at }, "space", emit, upkeep));
+  if (result === ROLLED_BACK) {
+    rollBack(database);
+    return result;
+  }
+  commit(database);
+  cache.onCommit();
+  return result;
+}
+
+interface Connection {
+  readonly database: Sqlite;
+  readonly cache: DocumentCache;
+}
+
+/** Two connections to one file, as two processes have them. */
+function openLedgers(): { path: string; connections: readonly [Connection, Connection] } {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-file-"));
   folders.push(folder);
   const path = join(folder, "locks.db");
-  const database = openSqlite(path);
-  prepareSchema(database, path);
-  return database;
+  const open = (): Connection => {
+    const database = openSqlite(path);
+    prepareSchema(database, path);
+    return { database, cache: new DocumentCache() };
+  };
+  return { path, connections: [open(), open()] };
 }
 
 const STEPS = isQuick ? 1_000 : 5_000;
@@ -104,7 +135,10 @@ it.each(SHAPES.map((shape, index) => [index, shape] as const))(
   (index, shape) => {
     const random = randomOf(`file differential ${index}`);
     const next = (below: number): number => Math.floor(random() * below);
-    const database = openLedger();
+    const { path, connections } = openLedgers();
+    const [{ database }] = connections;
+    /** Which connection acts now; it acts several times before the other one does. */
+    let turn: 0 | 1 = 0;
     const pushes: { memory: Push[]; file: Push[] } = { memory: [], file: [] };
     const unreachable = "client-1";
     const memory = new MemoryLedger((push) => {
@@ -119,20 +153,30 @@ it.each(SHAPES.map((shape, index) => [index, shape] as const))(
         pushes.file.push(push);
         return push.client !== unreachable;
       };
-      const upkeep = new Upkeep(shape.slice);
-      database.begin();
-      const ledger = new FileLedger(database, "space", at, emit, upkeep);
-      const replies = batch.map((command) => ledger.execute(command));
-      ledger.save();
-      commit(database);
-      return replies;
+      if (next(3) === 0) turn = next(2) as 0 | 1;
+      const connection = connections[turn];
+      if (next(20) === 0) {
+        const fails = (): boolean => false;
+        inTransaction(connection, at, fails, undefined, (ledger) => {
+          for (const command of batch) ledger.execute(command);
+          ledger.save();
+          return ROLLED_BACK;
+        });
+      }
+      return inTransaction(connection, at, emit, new Upkeep(shape.slice), (ledger) => {
+        const replies = batch.map((command) => ledger.execute(command));
+        ledger.save();
+        return replies;
+      });
     };
     let nowUs = 1_000_000_000;
     for (let step = 0; step < STEPS; step += 1) {
       if (shape.isWild && next(60) === 0) nowUs -= 300 * MS;
       // Within bounds there are locks of a hundred years, and tokens a year ahead.
       if (shape.isWild && step % 250 === 0) {
-        database.exec("DELETE FROM name");
+        const other = openSqlite(path);
+        other.exec("DELETE FROM name");
+        other.close();
         memory.forget();
       }
       if (shape.isQuick) nowUs += next(30) === 0 ? 500 * MS : next(10);
@@ -175,11 +219,19 @@ it.each(SHAPES.map((shape, index) => [index, shape] as const))(
     // A name at rest takes no room: what the first look hands off is over at the second.
     for (const laterUs of [1e9, 2e9, 3e9, 4e9, 5e9, 6e9, 7e9, 4e15]) {
       const at = { us: nowUs + laterUs, wallUs: 1_700_000_000_000_000 + nowUs + laterUs };
-      const ledger = new FileLedger(database, "space", at, () => true);
-      for (const key of KEYS) ledger.execute({ type: "inspect", key });
-      ledger.save();
+      const [connection] = connections;
+      inTransaction(
+        connection,
+        at,
+        () => true,
+        undefined,
+        (ledger) => {
+          for (const key of KEYS) ledger.execute({ type: "inspect", key });
+          ledger.save();
+        },
+      );
     }
     expect(database.all(NAMES, [])).toEqual([]);
-    database.close();
+    for (const connection of connections) connection.database.close();
   },
 );

@@ -114,7 +114,7 @@ function fileProbes(lockFile: LockFile): Probes<FileFacts> {
 
 async function integrityOf(lockFile: LockFile): Promise<Integrity> {
   try {
-    const detail = await lockFile.transact((database) => {
+    const detail = await lockFile.transact(({ database }) => {
       const [row] = database.all("pragma quick_check(1)", []);
       return String(row?.[0]);
     }, true);

@@ -3,11 +3,10 @@ import type { Traits } from "../../contract/store.js";
 import { ClosedError, StoreError } from "../../errors/index.js";
 import { isForeign, reportForeign } from "../../events/foreign-data.js";
 import type { Arbiter, Execution } from "../../families/ledger/arbiter.js";
-import type { Command, Instant, Push, Reply, View } from "../../rules/ledger-command.js";
+import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
 import { pause } from "../../time/pause.js";
 import type { Runtime } from "../../time/runtime.js";
-import type { Sqlite } from "./client.js";
-import { FileLedger } from "./ledger-file.js";
+import { FileLedger, type Transaction } from "./ledger-file.js";
 import { LockFile } from "./lock-file.js";
 import { machineRuntime } from "./machine-runtime.js";
 import { Quarantine, quarantineReply } from "./takeover.js";
@@ -173,20 +172,20 @@ export class FileArbiter implements Arbiter {
   }
 
   #transact<T>(work: Work<T>, recheck = true): Outcome<T> | Promise<Outcome<T>> {
-    return this.#file().transact((database, at) => this.#inLedger(database, at, work), recheck);
+    return this.#file().transact((transaction) => this.#inLedger(transaction, work), recheck);
   }
 
-  #inLedger<T>(database: Sqlite, at: Instant, work: Work<T>): Outcome<T> {
+  #inLedger<T>(transaction: Transaction, work: Work<T>): Outcome<T> {
     const pushes: Push[] = [];
     const emit = (push: Push): boolean => {
       if (!this.#opened?.sockets.reaches(push.client)) return false;
       pushes.push(push);
       return true;
     };
-    const ledger = new FileLedger(database, this.namespace, at, emit);
+    const ledger = new FileLedger(transaction, this.namespace, emit);
     const result = work(ledger);
     ledger.save();
-    return { nowUs: at.us, result, pushes };
+    return { nowUs: transaction.at.us, result, pushes };
   }
 
   /** Runs after the commit: pushes tell nothing that could still be rolled back. */

@@ -23,25 +23,93 @@ const DELETE = "DELETE FROM name WHERE namespace = ? AND key = ?";
 const FIRST_KEYS = `SELECT key FROM name WHERE namespace = ? AND key > '${TOKEN_KEY}' AND key >= ?
   ORDER BY key LIMIT ?`;
 
+/** What a ledger needs during a transaction that writes. */
+export interface Transaction {
+  readonly database: Sqlite;
+  readonly cache: DocumentCache;
+  readonly at: Instant;
+}
+
+/** A transaction that starts with more documents than this starts without any. */
+const MAX_DOCUMENTS = 256;
+
+/**
+ * The documents and last tokens that one connection has read or written. They equal the file until
+ * another connection commits. SQLite's `data_version` shows that, by the comparison with which
+ * SQLite keeps its own pages of the file: where it failed, reading again would not help.
+ *
+ * A transaction changes the documents before it stores them. If it does not end with `onCommit`,
+ * the next one starts without any.
+ */
+export class DocumentCache {
+  readonly #namespaces = new Map<string, Namespace>();
+  #size = 0;
+  /** Undefined while the documents may differ from the file. */
+  #version: Value | undefined;
+  #startVersion: Value | undefined;
+
+  /** Must be called in every transaction, before its ledger reads. */
+  startTransaction(database: Sqlite): void {
+    const [version] = database.get("PRAGMA data_version", []) ?? [];
+    if (this.#version === undefined || version !== this.#version || this.#size > MAX_DOCUMENTS) {
+      this.#namespaces.clear();
+      this.#size = 0;
+    }
+    this.#version = undefined;
+    this.#startVersion = version;
+  }
+
+  onCommit(): void {
+    this.#version = this.#startVersion;
+  }
+
+  namespace(name: string): Namespace | undefined {
+    return this.#namespaces.get(name);
+  }
+
+  addNamespace(name: string, savedToken: number): Namespace {
+    const namespace = { token: { last: savedToken }, savedToken, documents: new Map() };
+    this.#namespaces.set(name, namespace);
+    return namespace;
+  }
+
+  addDocument(namespace: Namespace, opened: Opened): void {
+    namespace.documents.set(opened.document.key, opened);
+    this.#size += 1;
+  }
+}
+
+interface Namespace {
+  readonly token: LastToken;
+  /** The last token in the file. */
+  savedToken: number;
+  readonly documents: Map<string, Opened>;
+}
+
+interface Opened {
+  readonly document: NameDocument;
+  /** As it is in the file. */
+  body: Value;
+}
+
 /** The names of one namespace during one transaction; `save` writes what has changed. */
 export class FileLedger {
   readonly #database: Sqlite;
+  readonly #cache: DocumentCache;
   readonly #namespace: string;
   readonly #at: Instant;
   readonly #emit: Emit;
   readonly #upkeep: Upkeep;
-  readonly #token: LastToken = { last: 0 };
-  #savedToken: number | undefined;
-  readonly #documents = new Map<string, Opened>();
+  readonly #opened = new Set<Opened>();
 
   constructor(
-    database: Sqlite,
+    { database, cache, at }: Transaction,
     namespace: string,
-    at: Instant,
     emit: Emit,
     upkeep: Upkeep = new Upkeep(),
   ) {
     this.#database = database;
+    this.#cache = cache;
     this.#namespace = toText(namespace);
     this.#at = at;
     this.#emit = emit;
@@ -75,24 +143,27 @@ export class FileLedger {
   }
 
   save(): void {
-    for (const { document, body } of this.#documents.values()) {
+    for (const opened of this.#opened) {
+      const { document, body } = opened;
       const text = document.toText();
       if (text === body) continue;
       const row = [this.#namespace, toText(document.key)];
       if (text === null) this.#database.run(DELETE, row);
       else this.#database.run(SAVE, [...row, text]);
+      opened.body = text;
     }
-    const { last } = this.#token;
-    if (last === (this.#savedToken ?? 0)) return;
+    const namespace = this.#cache.namespace(this.#namespace);
+    if (!namespace || namespace.token.last === namespace.savedToken) return;
+    const { last } = namespace.token;
     this.#database.run(SAVE, [this.#namespace, TOKEN_KEY, String(last)]);
+    namespace.savedToken = last;
   }
 
   #document(key: string): NameDocument {
-    let opened = this.#documents.get(key);
-    if (!opened) {
-      opened = this.#open(key);
-      this.#documents.set(key, opened);
-    }
+    const known = this.#cache.namespace(this.#namespace)?.documents.get(key);
+    const opened = known ?? this.#open(key);
+    opened.document.startTransaction(this.#at);
+    this.#opened.add(opened);
     return opened.document;
   }
 
@@ -103,27 +174,22 @@ export class FileLedger {
       takeOver(this.#database, this.#at);
       return this.#open(key);
     }
-    if (this.#savedToken === undefined) {
-      this.#savedToken = tokenOf(token);
-      this.#token.last = this.#savedToken;
-    }
-    return { document: this.#read(key, body), body };
+    const namespace =
+      this.#cache.namespace(this.#namespace) ??
+      this.#cache.addNamespace(this.#namespace, tokenOf(token));
+    const opened = { document: this.#read(key, body, namespace.token), body };
+    this.#cache.addDocument(namespace, opened);
+    return opened;
   }
 
-  #read(key: string, body: Value): NameDocument {
+  #read(key: string, body: Value, token: LastToken): NameDocument {
     try {
       const written = body === null ? null : text(body);
-      return new NameDocument(key, written, this.#token, this.#at);
+      return new NameDocument(key, written, token, this.#at);
     } catch (error) {
       throw foreignData(`table name, key ${JSON.stringify(key)}`, error);
     }
   }
-}
-
-interface Opened {
-  readonly document: NameDocument;
-  /** As it is in the file. */
-  readonly body: Value;
 }
 
 /** SQLite ends texts at a NUL, so it is written as two other characters, which keep the order. */

@@ -18,6 +18,7 @@ import {
   isHeldFile,
   isSameFile,
 } from "./file-header.js";
+import { DocumentCache, type Transaction } from "./ledger-file.js";
 import { filesBeside, makeRoom, prepareFile, realPath } from "./lock-folder.js";
 import { machineRuntime } from "./machine-runtime.js";
 import { prepareSchema } from "./protocol.js";
@@ -35,10 +36,11 @@ const TURN_MS = 10;
 
 const BUSY = Symbol("busy");
 
-type Work<T> = (database: Sqlite, at: Instant) => T;
+type Work<T> = (transaction: Transaction) => T;
 
 interface Opened {
   readonly database: Sqlite;
+  readonly cache: DocumentCache;
   readonly file: FileId;
   /** The `-wal` and `-shm` that SQLite made. */
   readonly beside: readonly FileId[];
@@ -164,21 +166,24 @@ export class LockFile {
 
   #try<T>(work: Work<T>): T | typeof BUSY {
     if (this.#users === 0) throw new ClosedError({ store: "file" });
-    let database: Sqlite;
+    let opened: Opened;
     try {
-      database = this.#database();
-      database.begin();
+      opened = this.#current();
+      opened.database.begin();
     } catch (error) {
       if (isBusy(error)) return BUSY;
       this.#close();
       throw storeError(error, this.path);
     }
+    const { database, cache } = opened;
     try {
+      cache.startTransaction(database);
       // The clock is read inside the transaction, in which no other process acts: times in the file
       // never run backwards.
-      const result = orQuarantine(() => work(database, instant()));
+      const result = orQuarantine(() => work({ database, cache, at: instant() }));
       commit(database);
       if (result instanceof Quarantine) throw result;
+      cache.onCommit();
       return result;
     } catch (error) {
       if (error instanceof Quarantine) throw error;
@@ -189,12 +194,12 @@ export class LockFile {
   }
 
   /** The connection, if its file is still the one at the path; otherwise a new one. */
-  #database(): Sqlite {
+  #current(): Opened {
     const opened = this.#opened;
-    if (opened && this.#isChecked) return opened.database;
+    if (opened && this.#isChecked) return opened;
     const now = statIfThere(this.path);
     this.#isChecked = true;
-    if (opened && now && isSameFile(now, opened.file)) return opened.database;
+    if (opened && now && isSameFile(now, opened.file)) return opened;
     if (opened) {
       this.#replaced = opened;
       this.#close();
@@ -202,7 +207,7 @@ export class LockFile {
     if (!now || this.#replaced) makeRoom(this.path, this.#replaced?.beside ?? []);
     this.#opened = this.#open();
     if (this.#replaced) this.#tellReplaced();
-    return this.#opened.database;
+    return this.#opened;
   }
 
   #tellReplaced(): void {
@@ -228,7 +233,7 @@ export class LockFile {
       throw error;
     }
     holdFile(before);
-    return { database, file: before, beside: filesBeside(this.path) };
+    return { database, cache: new DocumentCache(), file: before, beside: filesBeside(this.path) };
   }
 
   #close(): void {

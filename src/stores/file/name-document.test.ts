@@ -91,6 +91,16 @@ describe("NameDocument", { timeout: 30_000 }, () => {
     expect(moved(AT.wallUs + 500).toText()).toBe(null);
   });
 
+  it("dates a mark by the wall clock of the transaction that makes it", () => {
+    const document = new NameDocument(KEY, null, { last: 0 }, AT);
+    const later = { us: AT.us + 10, wallUs: AT.wallUs + 1_000 };
+    document.startTransaction(later);
+    document.putMark({ token: 7, untilUs: later.us + 500, meta: "{}" });
+    const after = { us: 3, wallUs: later.wallUs + 499 };
+    document.startClock(after);
+    expect(document.mark()).toMatchObject({ token: 7, untilUs: 4 });
+  });
+
   it("refuses a text with any value replaced, or reads it as a state that writes itself", () => {
     const text = writtenByLedger();
     const values = [null, -1, 1.5, 1e300, "x", true, [], {}, [[]]];

@@ -36,7 +36,7 @@ const FLAGS = [true, false] as const;
 export class NameDocument implements LedgerState {
   readonly key: string;
   readonly #token: LastToken;
-  readonly #wallOffsetUs: number;
+  #wallOffsetUs: number;
   /** In the order of their tokens, because grants only append. */
   readonly #holders = new Map<string, Holder>();
   /** In the order of the queue. */
@@ -44,6 +44,8 @@ export class NameDocument implements LedgerState {
   readonly #clients = new Map<string, Client>();
   readonly #tombstones = new Map<string, Tombstone>();
   #mark: DatedMark | undefined;
+  /** The texts of waiters, tombstones and holders that have not changed since they were written. */
+  readonly #texts = new WeakMap<object, string>();
 
   /**
    * Reads the text of a name; null is the text of a name that nobody uses. Throws if this class did
@@ -56,17 +58,33 @@ export class NameDocument implements LedgerState {
     if (text !== null) this.#read(JSON.parse(text));
   }
 
+  /** Starts a transaction at this moment, on a document that an earlier one has read. */
+  startTransaction({ us, wallUs }: Instant): void {
+    this.#wallOffsetUs = wallUs - us;
+  }
+
   /** The text to store; null if nothing is left to remember. */
   toText(): string | null {
     const lists = [this.#holders, this.#waiters, this.#tombstones];
     if (!this.#mark && lists.every(({ size }) => size === 0)) return null;
-    return JSON.stringify([
-      Array.from(this.#holders.values(), holderEntry),
-      Array.from(this.#waiters.values(), waiterEntry),
-      Array.from(this.#clients.values(), clientEntry),
-      Array.from(this.#tombstones.values(), tombstoneEntry),
-      this.#mark ? markEntry(this.#mark) : null,
-    ]);
+    const holders = this.#listText(this.#holders, holderEntry);
+    const waiters = this.#listText(this.#waiters, waiterEntry);
+    const clients = JSON.stringify(Array.from(this.#clients.values(), clientEntry));
+    const tombstones = this.#listText(this.#tombstones, tombstoneEntry);
+    const mark = JSON.stringify(this.#mark ? markEntry(this.#mark) : null);
+    return `[${holders},${waiters},${clients},${tombstones},${mark}]`;
+  }
+
+  #listText<T extends object>(items: Map<string, T>, entryOf: (item: T) => unknown[]): string {
+    const texts = Array.from(items.values(), (item) => {
+      let text = this.#texts.get(item);
+      if (text === undefined) {
+        text = JSON.stringify(entryOf(item));
+        this.#texts.set(item, text);
+      }
+      return text;
+    });
+    return `[${texts.join(",")}]`;
   }
 
   #read(parsed: unknown): void {
@@ -151,8 +169,10 @@ export class NameDocument implements LedgerState {
     this.#holders.set(holder.owner, holder);
   }
 
-  /** The holder is part of the document and has changed with it. */
-  updateHolder(): void {}
+  /** The holder is part of the document and has changed with it; its text is written again. */
+  updateHolder(holder: Holder): void {
+    this.#texts.delete(holder);
+  }
 
   dropHolder({ owner }: Holder): void {
     this.#holders.delete(owner);
