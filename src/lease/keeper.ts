@@ -115,7 +115,7 @@ export class Keeper {
   /** The tenant is done with it. */
   drop(hold: Hold): void {
     hold.isLive = false;
-    if (hold.grant.claim.transferable && !hold.isDetached) this.#noteGivenBack(hold);
+    if (!hold.isDetached) this.#noteGivenBack(hold.grant, hold.ttlMs);
     this.#holds.remove(hold);
     hold.grant.keptBy = undefined;
     this.#byName.remove(hold);
@@ -159,20 +159,20 @@ export class Keeper {
     await this.#cleanups.settled();
   }
 
-  #noteGivenBack({ grant, ttlMs }: Hold): void {
+  #noteGivenBack({ claim: { owner, transferable, ttlMs } }: Grant, renewedMs: number): void {
+    if (!transferable) return;
     const nowMs = this.#store.runtime.clock.nowMs();
     for (const [owner, untilMs] of this.#givenBack) {
       if (untilMs > nowMs) break;
       this.#givenBack.delete(owner);
     }
-    const { owner } = grant.claim;
     // A renewal under way may still give it one more ttl.
-    this.#givenBack.set(owner, nowMs + 2 * Math.max(ttlMs, CLEANUP_MS));
+    const untilMs = nowMs + 2 * Math.max(ttlMs, renewedMs, CLEANUP_MS);
+    this.#givenBack.set(owner, Math.max(untilMs, this.#givenBack.get(owner) ?? 0));
   }
 
   #isGivenBack(owner: string): boolean {
-    const untilMs = this.#givenBack.get(owner) ?? Number.NEGATIVE_INFINITY;
-    return this.#store.runtime.clock.nowMs() < untilMs;
+    return this.#store.runtime.clock.nowMs() < (this.#givenBack.get(owner) ?? 0);
   }
 
   /** The store has ended the grant before it was kept: it said so, or has made a newer one. */
@@ -374,6 +374,7 @@ export class Keeper {
    * it.
    */
   #giveBack(grant: Grant): void {
+    this.#noteGivenBack(grant, 0);
     void this.#cleanups.add(releaseIn(this.#store, grant, CLEANUP_MS));
   }
 }
