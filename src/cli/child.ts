@@ -4,8 +4,8 @@
  */
 
 import { type CommandLine, type Exit, type Launched, launch } from "./launcher.js";
-import { pause } from "./pause.js";
 import type { Reaper } from "./reaper.js";
+import { pause } from "./signals.js";
 
 /** How often to look whether the group is gone. */
 const LOOK_MS = 10;

@@ -1,4 +1,5 @@
 import type { LockView, Meta } from "../contract/store.js";
+import type { Deadlock } from "../locks/deadlocks.js";
 import { formatDuration } from "./duration.js";
 
 /** The holder of a lock, as far as it is known. */
@@ -46,4 +47,15 @@ export function placeOf({ waiters }: LockView, host: string, pid: number): numbe
 /** Meta that another program wrote may be any JSON. */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
+
+/** One circle of leases for people: a line for each lease, in the order in which they wait. */
+export function deadlockText({ steps }: Deadlock): string[] {
+  const count = steps.length;
+  const what = count === 1 ? "a lease waits for itself" : `${count} leases wait for each other`;
+  const lines = steps.map(({ name, token, meta, waitsFor }) => {
+    const by = `${whoIs(meta)}${reasonOf(meta)}, token ${token}`;
+    return `  ${name}: held by ${by}, waits for ${waitsFor}`;
+  });
+  return [`Deadlock: ${what}. To end it, revoke one of them.`, ...lines];
 }

@@ -1,13 +1,21 @@
 #!/usr/bin/env node
+
 import { nearestWord } from "../options/nearest-word.js";
-import { Arguments, type OptionSpecs, UsageError } from "./arguments.js";
+import { Arguments, type OptionSpec, type OptionSpecs, UsageError } from "./arguments.js";
 import type { Ending } from "./command.js";
 import { ExitCode, Interrupted } from "./exit-code.js";
-import { refusedOption, verbFirst } from "./leading-options.js";
 import { print } from "./output.js";
 import { Report } from "./report.js";
 import { hideArguments, learnSecrets } from "./secrets.js";
+import { EVENT_OPTIONS, OUTPUT_OPTIONS, STORE_OPTIONS } from "./settings.js";
 import { VERBS } from "./verbs.js";
+
+/** Options that may stand before the verb. */
+const LEADING: readonly (readonly [string, OptionSpec])[] = Object.entries({
+  ...STORE_OPTIONS,
+  ...OUTPUT_OPTIONS,
+  ...EVENT_OPTIONS,
+});
 
 const HELP: OptionSpecs = { help: { short: "h", help: "show this" } };
 
@@ -87,4 +95,39 @@ function end(ending: Ending): void {
   if (typeof ending === "number") process.exit(ending);
   process.removeAllListeners("SIGINT");
   process.kill(ending.interrupt === "us" ? process.pid : 0, "SIGINT");
+}
+
+/**
+ * Options that many commands have may stand before the verb: they are moved behind it, where the
+ * verb refuses what it does not have.
+ */
+function verbFirst(given: readonly string[]): readonly string[] {
+  let at = 0;
+  for (let width = widthOf(given[at]); width > 0; width = widthOf(given[at])) at += width;
+  const verb = given[at];
+  if (verb === undefined) return given;
+  return [verb, ...given.slice(0, at), ...given.slice(at + 1)];
+}
+
+/** Why an option is refused where the verb should stand. Its value may be a secret. */
+function refusedOption(argument: string): string {
+  const [option = ""] = argument.split("=");
+  if (widthOf(argument) > 0) {
+    return "The command is missing, as in: holdfast --store URL list";
+  }
+  const names = LEADING.map(([name]) => name);
+  const nearest = nearestWord(option.replace(/^--?/, ""), names);
+  if (nearest !== null) return `There is no option ${option}: did you mean --${nearest}?`;
+  const all = names.map((name) => `--${name}`).join(", ");
+  return `Only ${all} may stand before the command. Write: holdfast COMMAND ${option} …`;
+}
+
+/** How many arguments an option takes up, with its value; 0 where it is none that may lead. */
+function widthOf(argument: string | undefined): number {
+  for (const [name, { short, value }] of LEADING) {
+    const isNamed = argument === `--${name}` || (short !== undefined && argument === `-${short}`);
+    if (isNamed) return value === undefined ? 1 : 2;
+    if (value !== undefined && argument?.startsWith(`--${name}=`)) return 1;
+  }
+  return 0;
 }

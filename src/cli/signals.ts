@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { Interrupted } from "./exit-code.js";
 
 const ENDINGS: readonly NodeJS.Signals[] = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM"];
@@ -44,4 +45,13 @@ export class Signals implements Disposable {
     if (this.#receiver) this.#receiver(signal);
     else if (ENDINGS.includes(signal)) this.#controller.abort(new Interrupted(signal));
   }
+}
+
+/** A timer that is set for longer fires at once. */
+const MAX_MS = 2 ** 31 - 1;
+
+/** Waits for `delayMs`, 24 days at most, or until the signal aborts; leaves no listener behind. */
+export async function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
+  const options = signal ? { signal } : {};
+  await setTimeout(Math.min(delayMs, MAX_MS), undefined, options).catch(() => {});
 }

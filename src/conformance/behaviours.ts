@@ -1,10 +1,8 @@
-import type { Behaviour } from "./behaviour.js";
 import { acquire } from "./cases/acquire.js";
 import { all } from "./cases/all.js";
 import { close } from "./cases/close.js";
 import { election } from "./cases/election.js";
-import { faultsLateCopies } from "./cases/faults-late-copies.js";
-import { faultsLostMessages } from "./cases/faults-lost-messages.js";
+import { faultsLateCopies, faultsLostMessages } from "./cases/faults-messages.js";
 import { faultsSilence } from "./cases/faults-silence.js";
 import { inspection } from "./cases/inspection.js";
 import { leaseTime } from "./cases/lease-time.js";
@@ -21,6 +19,7 @@ import { semaphore } from "./cases/semaphore.js";
 import { transfer } from "./cases/transfer.js";
 import { wait } from "./cases/wait.js";
 import { waitingOrder } from "./cases/waiting-order.js";
+import type { Behaviour } from "./needs.js";
 
 /** All behaviours, from the simple topics to the intricate ones. */
 export const behaviours: readonly Behaviour[] = [

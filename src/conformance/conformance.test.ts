@@ -5,10 +5,10 @@ import { isQuick } from "../../test/fixtures/depth.js";
 import type { Grant, Store } from "../contract/store.js";
 import { MemorySpace, memoryStore } from "../stores/memory/index.js";
 import { altered } from "./altered.js";
-import type { Behaviour } from "./behaviour.js";
 import { behaviours } from "./behaviours.js";
 import { conformance } from "./conformance.js";
 import type { Harness } from "./harness.js";
+import type { Behaviour } from "./needs.js";
 
 /** A memory store, changed by `alter`. */
 function harnessOf(alter: (store: Store) => Partial<Store>): Harness {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { ClosedError } from "../errors/index.js";
-import type { Behaviour } from "./behaviour.js";
 import { behaviours } from "./behaviours.js";
 import { Context } from "./context.js";
 import type { Harness } from "./harness.js";
+import type { Behaviour } from "./needs.js";
 import { CASE_MS, within } from "./patience.js";
 
 /** One test, for any test runner. */

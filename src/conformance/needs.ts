@@ -1,4 +1,5 @@
 import type { Traits } from "../contract/store.js";
+import type { Context } from "./context.js";
 import type { Faults, Harness } from "./harness.js";
 
 type Need = (traits: Traits, harness: Harness) => string | null;
@@ -55,4 +56,15 @@ export function needFaults(...kinds: readonly (keyof Faults)[]): Need {
     const missing = kinds.filter((kind) => !faults?.kinds.includes(kind));
     return missing.length === 0 ? null : `the harness cannot ${missing.join(" and ")}`;
   };
+}
+
+/** One promise of the store contract. It binds every store whose traits include it. */
+export interface Behaviour {
+  /** A sentence about the store. */
+  readonly title: string;
+  /** Whether it blocks the event loop, so that other cases of this process would fail. */
+  readonly alone?: boolean;
+  /** Why the behaviour does not apply, or null when it does. */
+  needs?(traits: Traits, harness: Harness): string | null;
+  run(context: Context): Promise<void>;
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Desk } from "./desk.js";
 import { answerNode } from "./node-answer.js";
+import type { ShownLocks } from "./options.js";
 import { checkedOptions, type DashboardOptions } from "./options.js";
-import type { ShownLocks } from "./shown-locks.js";
 
 /** A dashboard, ready to be mounted. */
 export interface Dashboard {

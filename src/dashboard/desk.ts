@@ -1,20 +1,20 @@
 /** Answers the requests of the page: its files, the live stream, the findings, a revocation. */
 
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { HoldfastError } from "../errors/index.js";
+import { channels, type LostEvent, type RenewEvent } from "../events/events.js";
 import { SPACES, type Space } from "../rules/name.js";
 import { localRuntime, type Runtime } from "../time/runtime.js";
-import { Examinations } from "./examinations.js";
 import { answer, Gate, jsonAnswer, refusal, streamAnswer } from "./gate.js";
 import type { LockName } from "./history.js";
 import { LiveStream } from "./live-stream.js";
-import type { LeaseRow, LiveMessage } from "./message.js";
-import type { CheckedOptions } from "./options.js";
-import { countOwnEvents } from "./own-events.js";
+import type { FindingsAnswer, LeaseRow, LiveMessage } from "./message.js";
+import type { CheckedOptions, ShownLocks } from "./options.js";
 import { FILES } from "./page.generated.js";
 import { AuditError, BadRequestError, parseOrder, revokeAudited } from "./revocation.js";
 import { Sampler } from "./sampler.js";
-import type { ShownLocks } from "./shown-locks.js";
 import { NO_TOTALS } from "./snapshot.js";
+import type { Timeline } from "./timeline.js";
 
 const MAX_STREAMS = 100;
 const MAX_BODY_BYTES = 8_192;
@@ -193,4 +193,50 @@ async function textOf(request: Request): Promise<string> {
     parts.push(part);
   }
   return Buffer.concat(parts).toString();
+}
+
+/**
+ * Counts the losses and the failed renewals of this process, from now on, whether there is a viewer
+ * or not. Returns how to end it.
+ */
+function countOwnEvents(timeline: Timeline, wallMs: () => number): () => void {
+  const onLost = (event: unknown): void => timeline.addLoss(wallMs(), (event as LostEvent).reason);
+  const onRenew = (event: unknown): void => {
+    if ((event as RenewEvent).outcome === "failed") timeline.addFailedRenewal(wallMs());
+  };
+  subscribe(channels.lost, onLost);
+  subscribe(channels.renew, onRenew);
+  return () => {
+    unsubscribe(channels.lost, onLost);
+    unsubscribe(channels.renew, onRenew);
+  };
+}
+
+/** An examination is shown again for so long: many viewers cost the store as much as one. */
+const FRESH_MS = 10_000;
+
+/** The findings of the doctor, asked for once for all viewers. */
+class Examinations {
+  readonly #locks: ShownLocks;
+  readonly #wallMs: () => number;
+  #last: Promise<FindingsAnswer> | null = null;
+  #at = 0;
+
+  constructor(locks: ShownLocks, wallMs: () => number) {
+    this.#locks = locks;
+    this.#wallMs = wallMs;
+  }
+
+  get(): Promise<FindingsAnswer> {
+    const at = this.#wallMs();
+    if (this.#last && Math.abs(at - this.#at) < FRESH_MS) return this.#last;
+    const asked = this.#locks.examine().then((examination) => ({ at, examination }));
+    this.#last = asked;
+    this.#at = at;
+    // A failure is not kept.
+    asked.catch(() => {
+      if (this.#last === asked) this.#last = null;
+    });
+    return asked;
+  }
 }

@@ -1,6 +1,6 @@
 import type { LockView } from "../contract/store.js";
 import type { Change } from "./message.js";
-import { nameOf } from "./who.js";
+import { nameOf } from "./snapshot.js";
 
 /** The name of a lock, with its space. */
 export type LockName = Pick<LockView, "space" | "name">;

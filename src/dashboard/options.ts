@@ -1,3 +1,4 @@
+import type { Holdfast } from "../api/holdfast.js";
 import { InvalidOptionError } from "../errors/index.js";
 import { knownOptions } from "../options/known-options.js";
 import type { AuditLine } from "./revocation.js";
@@ -67,3 +68,6 @@ export function checkedOptions(given: DashboardOptions): CheckedOptions {
 function isListOfNames(hosts: unknown): boolean {
   return Array.isArray(hosts) && hosts.every((host) => typeof host === "string" && host !== "");
 }
+
+/** The part of a Holdfast that a dashboard uses. */
+export type ShownLocks = Pick<Holdfast, "list" | "inspect" | "held" | "revoke" | "examine">;

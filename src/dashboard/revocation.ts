@@ -6,7 +6,7 @@
 import { nameProblem, SPACES, type Space } from "../rules/name.js";
 import { reasonProblem } from "../rules/reason.js";
 import type { RevokeAnswer } from "./message.js";
-import type { ShownLocks } from "./shown-locks.js";
+import type { ShownLocks } from "./options.js";
 
 /** One line of the audit. */
 export interface AuditLine {

@@ -10,10 +10,9 @@ import { SPACES } from "../rules/name.js";
 import type { Runtime } from "../time/runtime.js";
 import { type Timer, within } from "../time/timers.js";
 import { History, keyOfLock, type LockName, type Look } from "./history.js";
-import { lockDetail } from "./lock-detail.js";
-import type { LockDetail, LockRow, StoreState } from "./message.js";
-import type { ShownLocks } from "./shown-locks.js";
-import { rowOf, Snapshot } from "./snapshot.js";
+import type { Change, LockDetail, LockRow, StoreState } from "./message.js";
+import type { ShownLocks } from "./options.js";
+import { kindOf, rowOf, Snapshot, whoOf } from "./snapshot.js";
 import { Timeline } from "./timeline.js";
 
 /** Is told after every look. */
@@ -179,4 +178,46 @@ export class Sampler {
     const isSame = this.#state.is === is;
     this.#state = { is, problem, since: isSame ? this.#state.since : this.wallMs() };
   }
+}
+
+/** A page shows so many holders and waiters of one lock, and counts the rest. */
+const MAX_SHOWN = 100;
+
+/** One lock for its own page, with the tokens of its holders whose renewals are late. */
+function lockDetail(
+  view: LockView,
+  late: ReadonlySet<bigint>,
+  changes: readonly Change[],
+): LockDetail {
+  const { space, name, holders, waiters, mark } = view;
+  return {
+    space,
+    name,
+    kind: kindOf(view),
+    holders: holders
+      .slice(0, MAX_SHOWN)
+      .map(({ token, mode, weight, meta, heldMs, remainingMs }) => ({
+        ...whoOf(meta),
+        token: `${token}`,
+        mode,
+        weight,
+        heldMs,
+        remainingMs,
+        isLate: late.has(token),
+      })),
+    holderCount: holders.length,
+    waiters: waiters.slice(0, MAX_SHOWN).map(({ mode, weight, meta, waitedMs }) => ({
+      ...whoOf(meta),
+      mode,
+      weight,
+      waitedMs,
+    })),
+    waiterCount: waiters.length,
+    mark: mark && {
+      ...whoOf(mark.meta),
+      token: `${mark.token}`,
+      remainingMs: mark.remainingMs,
+    },
+    changes,
+  };
 }

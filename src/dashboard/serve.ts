@@ -3,8 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { knownOptions } from "../options/known-options.js";
 import { type Dashboard, dashboard } from "./dashboard.js";
-import type { DashboardOptions } from "./options.js";
-import type { ShownLocks } from "./shown-locks.js";
+import type { DashboardOptions, ShownLocks } from "./options.js";
 
 /** How a dashboard with a server of its own is shown. */
 export interface ServeOptions

@@ -1,10 +1,9 @@
-import type { LockView } from "../contract/store.js";
+import type { LockView, Meta } from "../contract/store.js";
 import type { Space } from "../rules/name.js";
-import type { LockPage, LockRow, Totals } from "./message.js";
-import { nameOf } from "./who.js";
+import type { LockPage, LockRow, MetaView, Totals } from "./message.js";
 
 /** Which locks a page shows. */
-export interface LockSearch {
+interface LockSearch {
   readonly prefix: string;
   /** Null: all of them. */
   readonly space: Space | null;
@@ -12,7 +11,7 @@ export interface LockSearch {
 }
 
 /** How many locks one page shows. */
-export const PAGE_SIZE = 100;
+const PAGE_SIZE = 100;
 
 export const NO_TOTALS: Totals = {
   locks: 0,
@@ -89,4 +88,35 @@ function byUrgency(a: LockRow, b: LockRow): number {
     (b.heldMs ?? -1) - (a.heldMs ?? -1) ||
     (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
   );
+}
+
+/** Meta is written by other programs and may be long; the page shows its beginning. */
+const MAX_TEXT = 400;
+const MAX_FIELDS = 24;
+
+/** The meta as text: it may be any JSON. */
+export function whoOf({ label, host, pid, ...more }: Meta): MetaView {
+  const fields = Object.entries(more).slice(0, MAX_FIELDS);
+  return {
+    label: textOf(label),
+    host: textOf(host),
+    pid: textOf(pid),
+    more: fields.map(([key, value]) => [cut(key), textOf(value)] as const),
+  };
+}
+
+/** `backup.sh on web1 (pid 4711)`; empty where the meta says nothing. */
+export function nameOf({ label, host, pid }: Meta): string {
+  const where = host === undefined ? "" : `on ${textOf(host)}`;
+  const process = pid === undefined ? "" : `(pid ${textOf(pid)})`;
+  return [textOf(label), where, process].filter(Boolean).join(" ");
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return cut(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`;
 }

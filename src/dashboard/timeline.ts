@@ -1,6 +1,5 @@
 import type { ChangeCount } from "./history.js";
 import type { Point, Totals } from "./message.js";
-import { Ring } from "./ring.js";
 
 /** An hour, in points of ten seconds. */
 export const POINT_MS = 10_000;
@@ -65,5 +64,36 @@ export class Timeline {
     };
     this.#points.push(point);
     return point;
+  }
+}
+
+/** The newest items, at most `capacity` of them. */
+class Ring<T> {
+  readonly #capacity: number;
+  readonly #items: T[] = [];
+  #start = 0;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  get last(): T | undefined {
+    const { length } = this.#items;
+    return length === 0 ? undefined : this.#items[(this.#start + length - 1) % length];
+  }
+
+  push(item: T): void {
+    if (this.#items.length < this.#capacity) {
+      this.#items.push(item);
+      return;
+    }
+    this.#items[this.#start] = item;
+    this.#start = (this.#start + 1) % this.#capacity;
+  }
+
+  /** Oldest first. */
+  *[Symbol.iterator](): Generator<T, void> {
+    yield* this.#items.slice(this.#start);
+    yield* this.#items.slice(0, this.#start);
   }
 }

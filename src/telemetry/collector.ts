@@ -11,6 +11,7 @@
  * A subscriber only keeps the event. The kept events are counted together, when the metrics are
  * read or when there are many: measured on Redis, that costs less than counting them one by one.
  */
+
 import {
   type Channel,
   channel,
@@ -28,8 +29,6 @@ import {
   type RevokedEvent,
 } from "../events/events.js";
 import { type Grouping, Groups } from "./groups.js";
-import { HeldLeases } from "./held-leases.js";
-import { KeptEvents } from "./kept-events.js";
 import { METRICS, type Metric } from "./metrics.js";
 import {
   type HistogramOpener,
@@ -175,4 +174,72 @@ export class Collector {
     if (kind !== NO_KIND) this.#family(store, NO_KIND, group);
     return family;
   }
+}
+
+/** So many events are counted in about a millisecond. */
+const MAX_KEPT = 1_024;
+
+type Count = (event: unknown) => void;
+
+/** Events that are kept as they come, and counted together. */
+class KeptEvents {
+  #events: unknown[] = [];
+  #counts: Count[] = [];
+
+  keep(event: unknown, count: Count): void {
+    this.#events.push(event);
+    this.#counts.push(count);
+    if (this.#events.length >= MAX_KEPT) this.countAll();
+  }
+
+  countAll(): void {
+    const [events, counts] = [this.#events, this.#counts];
+    // A function of the user that is called below may use locks, too.
+    this.#events = [];
+    this.#counts = [];
+    events.forEach((event, index) => {
+      counts[index]?.(event);
+    });
+  }
+}
+
+interface HeldLease {
+  readonly event: LeaseEvent;
+  readonly family: SeriesFamily;
+  /** Another lease with the same token. */
+  next: HeldLease | undefined;
+}
+
+/**
+ * The leases that began and did not end yet, each with its series. A token tells apart the leases
+ * of one name only, but a key of token and name would be a new text for every event.
+ */
+class HeldLeases {
+  readonly #byToken = new Map<bigint, HeldLease>();
+
+  add(event: LeaseEvent, family: SeriesFamily): void {
+    const next = this.#byToken.get(event.token);
+    this.#byToken.set(event.token, { event, family, next });
+  }
+
+  /** The series of the lease that this event is about; undefined where its beginning is unknown. */
+  remove(event: LeaseEvent): SeriesFamily | undefined {
+    let before: HeldLease | undefined;
+    let held = this.#byToken.get(event.token);
+    while (held && !isSame(held.event, event)) {
+      before = held;
+      held = held.next;
+    }
+    if (!held) return undefined;
+    if (before) before.next = held.next;
+    else if (held.next) this.#byToken.set(event.token, held.next);
+    else this.#byToken.delete(event.token);
+    return held.family;
+  }
+}
+
+function isSame(a: LeaseEvent, b: LeaseEvent): boolean {
+  return (
+    a.name === b.name && a.space === b.space && a.store === b.store && a.namespace === b.namespace
+  );
 }

@@ -9,7 +9,6 @@ import { ExitCode } from "../exit-code.js";
 import { heldBy } from "../holder-text.js";
 import { openStore } from "../open-store.js";
 import { print } from "../output.js";
-import { pause } from "../pause.js";
 import { toJson } from "../plain-text.js";
 import type { Report } from "../report.js";
 import {
@@ -28,7 +27,7 @@ import {
   WAIT_OPTIONS,
   waitMsOf,
 } from "../settings.js";
-import { Signals } from "../signals.js";
+import { pause, Signals } from "../signals.js";
 import { UnderLease } from "../under-lease.js";
 
 const { fair: _, ...about } = ABOUT_OPTIONS;

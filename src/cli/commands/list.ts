@@ -1,8 +1,8 @@
 import type { Holdfast } from "../../api/holdfast.js";
 import { UsageError } from "../arguments.js";
 import type { Command } from "../command.js";
-import { deadlockText } from "../deadlock-text.js";
 import { ExitCode } from "../exit-code.js";
+import { deadlockText } from "../holder-text.js";
 import { lockTable } from "../lock-table.js";
 import { openStore, storeNameOf } from "../open-store.js";
 import { print, tell } from "../output.js";

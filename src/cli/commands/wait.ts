@@ -3,7 +3,6 @@ import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import { heldBy } from "../holder-text.js";
 import { openStore } from "../open-store.js";
-import { pause } from "../pause.js";
 import {
   conflictCodeOf,
   EVENT_OPTIONS,
@@ -12,7 +11,7 @@ import {
   WAIT_OPTIONS,
   waitMsOf,
 } from "../settings.js";
-import { Signals } from "../signals.js";
+import { pause, Signals } from "../signals.js";
 import { KIND_OPTIONS, spaceOf } from "../spaces.js";
 
 const LOOK_MS = 200;

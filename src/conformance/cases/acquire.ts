@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { StoreError } from "../../errors/index.js";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import { until } from "../patience.js";
 import { assertComplete, countUp, withCounter } from "../shared-counter.js";
 

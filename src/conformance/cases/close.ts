@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { LeaseLostError } from "../../errors/index.js";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import { needAll, needChild, needExit } from "../needs.js";
 import { PATIENCE_MS, PROMPT_MS, within } from "../patience.js";
 

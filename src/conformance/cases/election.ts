@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Leader } from "../../locks/election.js";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import { needProcesses } from "../needs.js";
 import { isSettled, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 

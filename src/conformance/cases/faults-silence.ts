@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HoldfastError, StoreError } from "../../errors/index.js";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import { needAll, needFaults, needMarks } from "../needs.js";
 import { PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 

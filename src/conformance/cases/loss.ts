@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LeaseLostError } from "../../errors/index.js";
 import { altered } from "../altered.js";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import { needWipe } from "../needs.js";
 import { PROMPT_MS, until, within } from "../patience.js";
 

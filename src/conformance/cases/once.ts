@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import { needMarks } from "../needs.js";
 import { BRIEF_WAIT_MS, briefly, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 

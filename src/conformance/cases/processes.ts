@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Behaviour } from "../behaviour.js";
 import type { ChildClient } from "../child-client.js";
 import type { Context } from "../context.js";
+import type { Behaviour } from "../needs.js";
 import { needAll, needFifo, needProcesses, needStopping } from "../needs.js";
 import { isSettled, PATIENCE_MS, PROMPT_MS, within } from "../patience.js";
 import { assertComplete, withCounter } from "../shared-counter.js";

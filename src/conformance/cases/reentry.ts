@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import { needShared } from "../needs.js";
 import { PATIENCE_MS, within } from "../patience.js";
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
 import { channels, type ReleaseEvent } from "../../events/events.js";
-import type { Behaviour } from "../behaviour.js";
 import { claimOf } from "../claim.js";
+import type { Behaviour } from "../needs.js";
 import { needLeftovers } from "../needs.js";
 import { BRIEF_WAIT_MS, PROMPT_MS, timesOut, until } from "../patience.js";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Holdfast } from "../../api/holdfast.js";
 import { LeaseLostError } from "../../errors/index.js";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import { needProcesses, needShared, needSpans } from "../needs.js";
 import { PROMPT_MS, until, within } from "../patience.js";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import { needAll, needFifo, needProcesses, needShared } from "../needs.js";
 import { isSettled, PATIENCE_MS, PROMPT_MS, within } from "../patience.js";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import { needAll, needProcesses, needTransfer } from "../needs.js";
 import { PROMPT_MS, until } from "../patience.js";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import type { Behaviour } from "../behaviour.js";
+import type { Behaviour } from "../needs.js";
 import {
   BRIEF_WAIT_MS,
   isSettled,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../errors/index.js";
-import type { Behaviour } from "../behaviour.js";
 import { claimOf } from "../claim.js";
+import type { Behaviour } from "../needs.js";
 import { needAll, needFifo, needSpans } from "../needs.js";
 import { isSettled, PATIENCE_MS, PROMPT_MS, until, within } from "../patience.js";
 

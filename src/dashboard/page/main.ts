@@ -1,17 +1,21 @@
 import type { LiveMessage, Point } from "../message.js";
 import { takeToken } from "./api.js";
 import { doctorPage } from "./doctor-page.js";
-import { header } from "./header.js";
 import { leasesPage } from "./leases-page.js";
 import { follow, type LinkState } from "./live.js";
 import { LockPage } from "./lock-page.js";
 import { LocksPage } from "./locks-page.js";
 import { type Element, html, render, useEffect, useRef, useState } from "./preact.js";
 import { queryOf, type Route, routeOf } from "./route.js";
-import { statusBanner } from "./status-banner.js";
-import { visible } from "./text.js";
+import { foreign, time, visible } from "./text.js";
 
 const MAX_POINTS = 360;
+
+const PAGES = [
+  ["#/", "Locks", ["locks", "lock"]],
+  ["#/leases", "Leases", ["leases"]],
+  ["#/doctor", "Doctor", ["doctor"]],
+] as const;
 
 /** A page is read by its heading first. */
 function titleOf(route: Route): string {
@@ -115,4 +119,93 @@ const app = document.getElementById("app");
 if (app) {
   app.replaceChildren();
   render(html`<${App} />`, app);
+}
+
+interface HeaderState {
+  readonly route: Route;
+  readonly message: LiveMessage | null;
+  readonly link: LinkState;
+  readonly isPaused: boolean;
+  readonly setPaused: (isPaused: boolean) => void;
+}
+
+function header({ route, message, link, isPaused, setPaused }: HeaderState): Element {
+  const isHere = (pages: readonly string[]): boolean => pages.includes(route.page);
+  return html`
+    <header class="top">
+      <a class="brand" href="#/"><img src="icon.svg" alt="" width="26" height="26" />
+        ${foreign(message?.title ?? "Holdfast")}</a>
+      <nav aria-label="Pages">
+        ${PAGES.map(([address, name, pages]) => {
+          return html`<a href=${address} aria-current=${isHere(pages) ? "page" : null}>${name}</a>`;
+        })}
+      </nav>
+      <div class="live">
+        <span class=${`lamp ${lampOf(message, link, isPaused)}`}></span>
+        <span>${stateText(message, link, isPaused)}</span>
+        <button type="button" class="quiet" aria-pressed=${isPaused ? "true" : "false"}
+          onClick=${() => setPaused(!isPaused)}>Pause</button>
+      </div>
+    </header>
+  `;
+}
+
+function lampOf(message: LiveMessage | null, link: LinkState, isPaused: boolean): string {
+  if (isPaused) return "off";
+  if (link.is === "broken" || link.is === "refused") return "bad";
+  if (!message || message.store.is === "asked") return "off";
+  return message.store.is === "away" ? "bad" : "good";
+}
+
+function stateText(message: LiveMessage | null, link: LinkState, isPaused: boolean): string {
+  const at = message && message.at > 0 ? ` ${time(message.at)}` : "";
+  if (isPaused) return `Paused${at}`;
+  if (link.is === "refused") return "Refused";
+  if (link.is === "broken") return `Disconnected${at}`;
+  if (!message || message.store.is === "asked") return "Connecting";
+  return message.store.is === "away" ? `Store away${at}` : `Live${at}`;
+}
+
+/** Says why nothing new is shown, and what to do about it; null while all is well. */
+function statusBanner(message: LiveMessage | null, link: LinkState): Element | null {
+  if (link.is === "refused") return refused(link.status, link.problem);
+  if (link.is === "broken") {
+    return html`<section class="banner bad" aria-label="Connection">
+      <h2>The dashboard does not answer</h2>
+      <p>The page tries again by itself. Is the process that serves the dashboard still running?
+        A new <code>holdfast dashboard</code> prints a new URL: open that one.</p>
+    </section>`;
+  }
+  if (message?.store.is !== "away") return null;
+  const { problem, since } = message.store;
+  return html`<section class="banner bad" aria-label="Store">
+    <h2>The store is away since ${time(since)}</h2>
+    <p class="problem">${foreign(problem)}</p>
+    <ul>
+      <li>Locks that are held stay held until their deadlines; without renewals they are lost then.
+        Processes that wait go on waiting until their time is over.</li>
+      <li>Look at the server: does it run, can this host reach it, does it take the password?</li>
+      <li>The dashboard goes on asking. ${
+        message.at > 0
+          ? html`The page shows the store as it was at ${time(message.at)}.`
+          : "The store has not answered yet."
+      }</li>
+    </ul>
+  </section>`;
+}
+
+function refused(status: number, problem: string): Element {
+  const advice =
+    status === 401
+      ? html`<p>
+          Open the whole URL that <code>holdfast dashboard</code> printed: the part after the sign #
+          is the key, and each start has a new one. Where the dashboard is part of an application,
+          log in there.
+        </p>`
+      : null;
+  return html`<section class="banner bad" aria-label="Access">
+    <h2>The dashboard refused this page</h2>
+    <p class="problem">${foreign(problem)}</p>
+    ${advice}
+  </section>`;
 }

@@ -12,7 +12,7 @@ import { settled } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Subscription } from "../subscription.js";
 import { startTraces } from "./index.js";
-import { spanContextOf } from "./traceparent.js";
+import { spanContextOf } from "./traces.js";
 
 let trial: LockTrial;
 let exporter: InMemorySpanExporter;

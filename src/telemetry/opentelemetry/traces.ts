@@ -2,7 +2,9 @@ import { type Channel, channel, tracingChannel } from "node:diagnostics_channel"
 import {
   type Attributes,
   context,
+  isSpanContextValid,
   type Span,
+  type SpanContext,
   SpanStatusCode,
   type Tracer,
   type TracerProvider,
@@ -17,7 +19,6 @@ import {
 } from "../../events/events.js";
 import { knownOptions } from "../../options/known-options.js";
 import { type Subscription, subscription } from "../subscription.js";
-import { spanContextOf, traceparentOf } from "./traceparent.js";
 
 /** Where the spans go. */
 export interface TracesOptions {
@@ -152,4 +153,21 @@ function onRenewal({ outcome, name, token, remainingMs, error }: RenewEvent): vo
 function tell(event: string, name: string, token: bigint, attributes: Attributes): void {
   const about = { "holdfast.name": name, "holdfast.token": `${token}`, ...attributes };
   trace.getActiveSpan()?.addEvent(event, about);
+}
+
+const FORMAT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+/** The span as W3C Trace Context writes it; null where no SDK makes spans. */
+function traceparentOf(span: Span): string | null {
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  if (!isSpanContextValid(span.spanContext())) return null;
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
+}
+
+/** The text comes from the store, where any client may have written it. */
+export function spanContextOf(text: unknown): SpanContext | null {
+  const [, traceId, spanId, flags] = typeof text === "string" ? (FORMAT.exec(text) ?? []) : [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return null;
+  const found = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+  return isSpanContextValid(found) ? found : null;
 }
