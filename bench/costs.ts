@@ -1,4 +1,5 @@
 /** The cost of an operation beside its time: the processor of this process, and of servers. */
+
 import { readFileSync } from "node:fs";
 
 /** Counters that only rise, by what they count. */
@@ -88,4 +89,12 @@ function ticksOf(process: string, field: number): number {
   } catch {
     return Number.NaN;
   }
+}
+
+/** The live bytes on the heap of this process; needs `--expose-gc`. */
+export function heapBytes(): number {
+  // Twice: what a finalizer of the first let go is collected by the second.
+  globalThis.gc?.();
+  globalThis.gc?.();
+  return process.memoryUsage().heapUsed;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ControlledProcess } from "../test/faults/process.js";
-import { nowMs } from "./clock.js";
 import type { FaultKind, Happening } from "./history.js";
+import { nowMs } from "./lateness.js";
 import type { Notice, Order, Report, Setting } from "./orders.js";
 import type { Processes } from "./processes.js";
 

@@ -1,16 +1,14 @@
 /** Runs one subject through one fault, on servers of its own. */
+
 import { setTimeout as pause } from "node:timers/promises";
-import { Actor } from "./actor.js";
-import { nowMs } from "./clock.js";
+import { Actor, type Recorder } from "./actor.js";
 import { deploy } from "./deployments/deploy.js";
 import type { Deployment } from "./deployments/deployment.js";
 import { isExpected } from "./expected.js";
 import { type Fault, SHOWN } from "./faults/fault.js";
-import type { Entry, History, VerdictKind } from "./history.js";
-import { Lateness } from "./lateness.js";
-import { Pace } from "./pace.js";
+import type { Entry, Happening, History, VerdictKind } from "./history.js";
+import { Lateness, nowMs, Pace } from "./lateness.js";
 import type { Processes } from "./processes.js";
-import { Record } from "./record.js";
 import type { Subject } from "./subjects/subject.js";
 import { TruthWatch, truthsOf } from "./truth-watch.js";
 import { judge } from "./verdict.js";
@@ -188,4 +186,59 @@ async function settle(actors: readonly Actor[], ttlMs: number): Promise<void> {
 function lanesOf(entries: readonly Entry[]): { id: string; title: string }[] {
   const used = LANES.filter((id) => entries.some((entry) => "lane" in entry && entry.lane === id));
   return used.map((id) => ({ id, title: `process ${id}` }));
+}
+
+/** The entries of one trial, and the resource that the lock protects. */
+class Record implements Recorder {
+  readonly #entries: Entry[] = [];
+  readonly #isFenced: boolean;
+  #startMs = 0;
+  #highestToken = 0n;
+
+  constructor(isFenced: boolean) {
+    this.#isFenced = isFenced;
+  }
+
+  start(): void {
+    this.#startMs = nowMs();
+  }
+
+  record(atMs: number, happening: Happening): void {
+    this.#entries.push({ atMs: atMs - this.#startMs, ...happening });
+  }
+
+  write(lane: string, atMs: number, token: string | undefined): void {
+    const number = BigInt(token ?? 0);
+    const isRefused = this.#isFenced && number < this.#highestToken;
+    if (number > this.#highestToken) this.#highestToken = number;
+    const shown = token === undefined ? {} : { token };
+    this.record(atMs, { type: "writes", lane, isRefused, ...shown });
+  }
+
+  timed<T extends { readonly atMs: number }>(sightings: readonly T[]): T[] {
+    return sightings.map((one) => ({ ...one, atMs: one.atMs - this.#startMs }));
+  }
+
+  nowMs(): number {
+    return nowMs() - this.#startMs;
+  }
+
+  /** In the order of time. Work of a process that was killed ends with it. */
+  entries(endMs: number): Entry[] {
+    const open = this.#entries.filter((entry) => {
+      return entry.type === "worksFrom" && !this.#find("worksTo", entry.lane);
+    });
+    const ends = open.map((entry): Entry => {
+      const lane = "lane" in entry ? entry.lane : "";
+      const killed = this.#entries.find(
+        (one) => one.type === "fault" && one.what === "killed" && one.lane === lane,
+      );
+      return { atMs: killed?.atMs ?? endMs, type: "worksTo", lane };
+    });
+    return [...this.#entries, ...ends].sort((one, other) => one.atMs - other.atMs);
+  }
+
+  #find(type: Entry["type"], lane: string): Entry | undefined {
+    return this.#entries.find((one) => one.type === type && "lane" in one && one.lane === lane);
+  }
 }

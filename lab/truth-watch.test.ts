@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { nowMs } from "./clock.js";
 import type { Entry } from "./history.js";
+import { nowMs } from "./lateness.js";
 import { TruthWatch, truthsOf } from "./truth-watch.js";
 
 const entries: readonly Entry[] = [

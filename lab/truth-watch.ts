@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { nowMs } from "./clock.js";
 import type { Entry } from "./history.js";
+import { nowMs } from "./lateness.js";
 
 interface Sighting {
   readonly atMs: number;

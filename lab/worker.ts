@@ -1,10 +1,9 @@
 /** The process in which a subject runs: it obeys orders and reports each step with its time. */
-import { nowMs } from "./clock.js";
+
 import type { Happening } from "./history.js";
-import { Lateness } from "./lateness.js";
+import { Lateness, nowMs } from "./lateness.js";
 import { LOCK_NAME, type Notice, type Order, type Report, type Setting } from "./orders.js";
-import { loadSubject } from "./subjects/load-subject.js";
-import type { Holding, Locker } from "./subjects/subject.js";
+import type { Holding, Locker, Subject } from "./subjects/subject.js";
 
 const STEP_MS = 5;
 /** No thread wakes one that waits here. */
@@ -145,3 +144,18 @@ process.on("message", (message: Order) => {
     report({ type: "refused", lane, why: error instanceof Error ? error.message : `${error}` });
   });
 });
+
+/** A process of a trial runs one subject: it loads no family that it does not need. */
+const FAMILIES: readonly (() => Promise<readonly Subject[]>)[] = [
+  async () => (await import("./subjects/rungs.js")).rungs,
+  async () => (await import("./subjects/holdfast.js")).holdfastStores,
+  async () => (await import("./subjects/peers.js")).peers,
+];
+
+async function loadSubject(id: string): Promise<Subject> {
+  for (const load of FAMILIES) {
+    const found = (await load()).find((subject) => subject.id === id);
+    if (found) return found;
+  }
+  throw new Error(`no subject ${id}`);
+}

@@ -1,5 +1,5 @@
 import type { Contestant, Question, Sample } from "../contest.js";
-import { heapBytes } from "../heap.js";
+import { heapBytes } from "../costs.js";
 import { type Candidate, candidates } from "./candidates.js";
 import { BenchEtcd } from "./server.js";
 

@@ -3,7 +3,7 @@ import type * as asyncMutex from "async-mutex";
 import { Holdfast, type Lease } from "holdfast";
 import { memoryStore } from "holdfast/memory";
 import type { Contestant, Question, Sample } from "../contest.js";
-import { heapBytes } from "../heap.js";
+import { heapBytes } from "../costs.js";
 
 const { Mutex }: typeof asyncMutex = createRequire(import.meta.url)("async-mutex");
 

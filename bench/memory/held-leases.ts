@@ -2,8 +2,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Holdfast, type Lease } from "holdfast";
 import { memoryStore } from "holdfast/memory";
 import type { Question } from "../contest.js";
-import { measured } from "../costs.js";
-import { heapBytes } from "../heap.js";
+import { heapBytes, measured } from "../costs.js";
 
 const PERIODS = 3;
 

@@ -1,6 +1,6 @@
 /** How much memory a held lease and a waiter take, on both sides. */
 import type { Contestant, Question, Sample } from "../contest.js";
-import { heapBytes } from "../heap.js";
+import { heapBytes } from "../costs.js";
 import { type Candidate, candidate, candidatesFor } from "./candidates.js";
 import { BenchRedis } from "./server.js";
 

@@ -6,8 +6,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Holdfast, type Lease } from "holdfast";
 import { redisStore } from "holdfast/redis";
 import { Redis } from "ioredis";
+import { heapBytes } from "../costs.js";
 import { endWithParent } from "../forked.js";
-import { heapBytes } from "../heap.js";
 
 export interface Order {
   readonly port: number;

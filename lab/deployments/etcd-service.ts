@@ -1,6 +1,6 @@
 import { type EtcdCluster, type EtcdServer, startEtcdCluster } from "../../test/servers/etcd.js";
 import { LOCK_NAME } from "../orders.js";
-import type { Service } from "./service.js";
+import type { Service } from "./service-deployment.js";
 import { etcdWire, type Wire } from "./wire.js";
 
 /** One member of etcd, or a cluster of three. */

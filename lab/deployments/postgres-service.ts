@@ -5,7 +5,7 @@ import { type PostgresServer, startPostgres } from "../../test/servers/postgres.
 import { promote, startStandby } from "../../test/servers/postgres-standby.js";
 import { closeAll } from "../../test/servers/server-process.js";
 import { ServerClocks } from "./server-clocks.js";
-import type { Service } from "./service.js";
+import type { Service } from "./service-deployment.js";
 import { postgresWire, type Wire } from "./wire.js";
 
 interface Wants {

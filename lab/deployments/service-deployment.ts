@@ -1,7 +1,7 @@
 import type { Deployment } from "./deployment.js";
 import type { LaneLinks } from "./lane-links.js";
 import { Lanes } from "./lanes.js";
-import type { Service } from "./service.js";
+import type { Wire } from "./wire.js";
 
 /** One service, such as etcd, and the links of all processes to it. */
 export class ServiceDeployment implements Deployment {
@@ -68,4 +68,25 @@ export class ServiceDeployment implements Deployment {
     await this.#lanes.close();
     await this.#service[Symbol.asyncDispose]();
   }
+}
+
+/** Servers that are one store together, and the faults that they can have. */
+export interface Service extends AsyncDisposable {
+  readonly versions: Readonly<Record<string, string>>;
+  readonly wire: Wire;
+  /** The flag of `failOver` in the picture. */
+  readonly succession: string;
+  /** Of the servers that clients connect to. */
+  readonly ports: readonly number[];
+  /** All servers lose their data. Resolves when they answer again. */
+  restartEmpty(): Promise<void>;
+  /** Absent where the lab cannot shift its clock. */
+  shiftClock?(byMs: number): Promise<void>;
+  /** Writes do not reach the followers any more. Does nothing where a write needs a majority. */
+  cutFollowers(): void;
+  /**
+   * The leader dies. Resolves when another server has taken its place, with the port of that server
+   * where clients are sent there.
+   */
+  failOver(): Promise<number | null>;
 }

@@ -4,7 +4,7 @@ import {
   type ZookeeperEnsemble,
   type ZookeeperServer,
 } from "../../test/servers/zookeeper.js";
-import type { Service } from "./service.js";
+import type { Service } from "./service-deployment.js";
 import { type Wire, zookeeperWire } from "./wire.js";
 
 /** One server of ZooKeeper, or an ensemble of three. */

@@ -1,7 +1,7 @@
 /** Faults of the servers that keep the lock. */
 import { setTimeout as pause } from "node:timers/promises";
-import { nowMs } from "../clock.js";
 import type { FaultKind } from "../history.js";
+import { nowMs } from "../lateness.js";
 import type { Subject } from "../subjects/subject.js";
 import { type Fault, ONE_TTL, type Scene, takes, WAIT } from "./fault.js";
 

@@ -1,7 +1,7 @@
 import { expectedFailure } from "../expected.js";
 import type { History } from "../history.js";
 import type { Subject } from "../subjects/subject.js";
-import { isGood } from "../timeline/ink.js";
+import { isGood } from "../timeline/svg.js";
 
 /** A program of the ladder: its path in the project, and its text. */
 export interface Program {

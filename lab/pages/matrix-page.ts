@@ -1,8 +1,8 @@
 import { type Agreement, summaryOf } from "../agreement.js";
-import { exceptions } from "../exceptions.js";
+import { exceptions } from "../expected.js";
 import type { History, Verdict, VerdictKind } from "../history.js";
-import { isGood } from "../timeline/ink.js";
 import { duration } from "../timeline/scale.js";
+import { isGood } from "../timeline/svg.js";
 
 interface Named {
   readonly id: string;

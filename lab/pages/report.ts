@@ -2,14 +2,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Agreement, scoreOf } from "../agreement.js";
-import { exceptions } from "../exceptions.js";
+import { exceptions } from "../expected.js";
 import { faults } from "../faults/all.js";
 import type { History } from "../history.js";
 import { chinese } from "../languages/chinese.js";
 import { english } from "../languages/language.js";
 import { cellsOf, exemptionOf } from "../matrix.js";
 import { subjects } from "../subjects/all.js";
-import { isGood } from "../timeline/ink.js";
+import { isGood } from "../timeline/svg.js";
 import { type Remarks, timeline } from "../timeline/timeline.js";
 import { cureOf } from "./exhibit.js";
 import { type Edition, filledIn, functionIn, type Sources } from "./ladder-page.js";

@@ -1,6 +1,5 @@
 /** One lane of the picture: a bar, and the words above it. */
-import type { Ink } from "./ink.js";
-import { type Font, shortened, widthOf } from "./lettering.js";
+
 import type { Scale } from "./scale.js";
 import type { Note, ProcessLane } from "./scene.js";
 import {
@@ -18,9 +17,10 @@ import {
   solid,
   text,
 } from "./signs.js";
-import { common, type Span, without } from "./spans.js";
-import { stacked } from "./stacking.js";
+import type { Ink } from "./svg.js";
+import { type Font, shortened, widthOf } from "./svg.js";
 import type { Truth } from "./truths.js";
+import { common, type Span, without } from "./truths.js";
 
 export const TITLE: Font = { size: 13, isBold: true };
 export const NOTE: Font = { size: SMALLEST };
@@ -141,4 +141,31 @@ function words({ top, notes }: Place): string {
       return sign + text(note, x + BEFORE, baseline, ink, NOTE);
     })
     .join("\n");
+}
+
+/** A text that begins at a point of the time line, with a pole down to its lane. */
+interface Label {
+  readonly x: number;
+  readonly width: number;
+}
+
+const GAP = 6;
+
+/**
+ * The row of each label above its lane, 0 the lowest, so that no text covers another text or the
+ * pole of another label. Labels come in the order of time, and text goes to the right of its pole.
+ *
+ * From right to left: a text that reaches to the pole of a later label stands above that label. Its
+ * own pole is to the left of the later text and cannot cross it.
+ */
+function stacked(labels: readonly Label[]): number[] {
+  const rows = labels.map(() => 0);
+  for (let at = labels.length - 1; at >= 0; at -= 1) {
+    const { x = 0, width = 0 } = labels[at] ?? {};
+    const covered = rows.filter((_, later) => {
+      return later > at && (labels[later]?.x ?? 0) < x + width + GAP;
+    });
+    rows[at] = Math.max(-1, ...covered) + 1;
+  }
+  return rows;
 }

@@ -1,5 +1,3 @@
-import type { Ink } from "./ink.js";
-import { type Font, widthOf } from "./lettering.js";
 import type { Scene } from "./scene.js";
 import {
   cross,
@@ -13,6 +11,8 @@ import {
   solid,
   text,
 } from "./signs.js";
+import type { Ink } from "./svg.js";
+import { type Font, widthOf } from "./svg.js";
 
 const LETTERS: Font = { size: SMALLEST };
 const LINE = 24;

@@ -1,8 +1,15 @@
 /** The content of the picture of one history, before it has a place on the page. */
 import type { Entry, FaultKind, History } from "../history.js";
-import type { Ink } from "./ink.js";
-import { common, overlaps, type Span, type Stretch, without } from "./spans.js";
-import { type Truth, truthsOf } from "./truths.js";
+import type { Ink } from "./svg.js";
+import {
+  common,
+  overlaps,
+  type Span,
+  type Stretch,
+  type Truth,
+  truthsOf,
+  without,
+} from "./truths.js";
 
 /** A word at one moment of a lane. */
 export interface Note {

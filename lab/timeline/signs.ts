@@ -1,7 +1,7 @@
 /** The signs of the picture; lanes and legend draw them alike. `y` is the middle of a bar. */
-import { colour, type Ink } from "./ink.js";
-import type { Font } from "./lettering.js";
-import { element, escaped, tenth } from "./markup.js";
+
+import type { Font } from "./svg.js";
+import { colour, element, escaped, type Ink, tenth } from "./svg.js";
 
 export const BAR = 26;
 /** The size of most texts: the picture has it as its own, and they do not repeat it. */

@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { History } from "../history.js";
 import { crowded, historyOf, killedHolder, stoppedHolder } from "./example-histories.js";
-import { colour, type Ink } from "./ink.js";
-import { widthOf } from "./lettering.js";
 import { sceneOf } from "./scene.js";
 import { SMALLEST } from "./signs.js";
 import { story } from "./story.js";
+import { colour, type Ink, widthOf } from "./svg.js";
 import { timeline } from "./timeline.js";
 
 interface Box {

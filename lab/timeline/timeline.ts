@@ -1,5 +1,4 @@
 import type { History } from "../history.js";
-import { colour, darkOf, type Ink, isGood } from "./ink.js";
 import {
   extentOf,
   leastWidth,
@@ -11,12 +10,23 @@ import {
   TITLE,
 } from "./lane-drawing.js";
 import { legend } from "./legend.js";
-import { type Font, shortened, widthOf, wrapped } from "./lettering.js";
-import { element, escaped, tenth } from "./markup.js";
 import { duration, type Scale, scaleFor, ticksOf } from "./scale.js";
 import { type Scene, sceneOf } from "./scene.js";
 import { band, SMALLEST, text, way } from "./signs.js";
 import { story } from "./story.js";
+import {
+  colour,
+  darkOf,
+  element,
+  escaped,
+  type Font,
+  type Ink,
+  isGood,
+  shortened,
+  tenth,
+  widthOf,
+  wrapped,
+} from "./svg.js";
 
 const WIDTH = 960;
 const EDGE = 16;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { exceptions } from "./exceptions.js";
+import { exceptions } from "./expected.js";
 import { faults } from "./faults/all.js";
 import { cellsOf } from "./matrix.js";
 import { subjects } from "./subjects/all.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Pace } from "./pace.js";
+import { Pace } from "./lateness.js";
 
 it("leases get longer after late trials, and shorter after many that were in time", () => {
   const pace = new Pace();
