@@ -4,7 +4,7 @@ import { isForeign } from "../../events/foreign-data.js";
 import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Command } from "../../rules/ledger-command.js";
 import { Batches } from "./batches.js";
-import type { Driver, OwnConnection, Statement } from "./driver.js";
+import type { Driver, OwnConnection, Statement } from "./client.js";
 import { Link } from "./link.js";
 
 /** A connection that a test answers. */

@@ -2,9 +2,9 @@ import type { Execution } from "../../families/ledger/arbiter.js";
 import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Command } from "../../rules/ledger-command.js";
 import type { Runtime } from "../../time/runtime.js";
+import type { Statement } from "./client.js";
 import { damagedRow } from "./codec.js";
-import type { Statement } from "./driver.js";
-import { isCollision, isDamage, isNotSetUp, postgresError } from "./failure.js";
+import { isCollision, isDamage, isNotSetUp, postgresError } from "./errors.js";
 import type { Link } from "./link.js";
 import type { Job, Session } from "./session.js";
 

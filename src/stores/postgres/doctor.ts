@@ -32,8 +32,8 @@ import {
   seconds,
   twoHolders,
 } from "../doctor.js";
+import type { OwnConnection, Statement } from "./client.js";
 import { channelOf, decode, executeStatement } from "./codec.js";
-import type { OwnConnection, Statement } from "./driver.js";
 import { ENTRIES } from "./migration.js";
 import { OWN_PATH } from "./session.js";
 

@@ -19,14 +19,14 @@ import { LedgerStore } from "../../families/ledger/ledger-store.js";
 import { knownOptions } from "../../options/known-options.js";
 import { networkRuntime } from "../../time/runtime.js";
 import { checkNamespace } from "../namespace.js";
-import { type Driver, driverOf, isPostgresClient, type PostgresClients } from "./driver.js";
+import { type Driver, driverOf, isPostgresClient, type PostgresClients } from "./client.js";
 import { Link } from "./link.js";
 import { migrate, type PostgresMigrationOptions } from "./migration.js";
-import { PostgresArbiter } from "./postgres-arbiter.js";
+import { PostgresArbiter } from "./postgres-store.js";
 
 export { type PostgresMigrationOptions, postgresMigration } from "./migration.js";
-export type { PgClient, PgPool } from "./pg-driver.js";
-export type { PostgresSql } from "./postgres-js-driver.js";
+export type { PgClient, PgPool } from "./pg.js";
+export type { PostgresSql } from "./postgres-js.js";
 
 /** The client, exactly one of `pool`, `client` and `sql`, and the namespace. */
 export interface PostgresStoreOptions extends PostgresClients {
@@ -75,7 +75,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
  */
 export async function openPostgresStore(url: URL): Promise<Store> {
   // A program that brings its own client does not load this.
-  const { readPostgresUrl } = await import("./postgres-url.js");
+  const { readPostgresUrl } = await import("./url.js");
   const { driver, options } = await readPostgresUrl(url, NUMBERS);
   const arbiter = makeArbiter(driver, options);
   try {
@@ -93,7 +93,7 @@ export async function applyPostgresMigration(
   url: URL,
   { role }: PostgresMigrationOptions = {},
 ): Promise<void> {
-  const { readPostgresUrl } = await import("./postgres-url.js");
+  const { readPostgresUrl } = await import("./url.js");
   const { driver } = await readPostgresUrl(url, NUMBERS);
   const link = new Link(driver, networkRuntime(), async () => {});
   try {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
-import type { Driver, OwnConnection } from "./driver.js";
+import type { Driver, OwnConnection } from "./client.js";
 import { Link } from "./link.js";
 
 const PING_EVERY_MS = 10_000;

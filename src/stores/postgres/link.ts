@@ -3,8 +3,8 @@ import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
 import type { Runtime } from "../../time/runtime.js";
 import type { Timer } from "../../time/timers.js";
-import type { Driver } from "./driver.js";
-import { STORE } from "./failure.js";
+import type { Driver } from "./client.js";
+import { STORE } from "./errors.js";
 import { Session } from "./session.js";
 
 const PAUSES = { firstMs: 50, longestMs: 2_000 };

@@ -1,6 +1,6 @@
 /** The schema in the database: its set-up, its version, and the rights of a role. */
 import { invalidValue, StoreError } from "../../errors/index.js";
-import { isForeignSchema, postgresError, STORE } from "./failure.js";
+import { isForeignSchema, postgresError, STORE } from "./errors.js";
 import { SCHEMA } from "./schema.generated.js";
 import { OWN_PATH, type Session } from "./session.js";
 

@@ -3,9 +3,9 @@ import { events } from "../../events/publish.js";
 import { pause } from "../../time/pause.js";
 import type { Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
+import type { OwnConnection } from "./client.js";
 import { channelOf } from "./codec.js";
-import type { OwnConnection } from "./driver.js";
-import { STORE } from "./failure.js";
+import { STORE } from "./errors.js";
 import type { Session } from "./session.js";
 
 /** How long a message to oneself may take. */

@@ -2,8 +2,8 @@ import { StoreError } from "../../errors/index.js";
 import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Runtime } from "../../time/runtime.js";
 import { TimeLimitError, type Timer, within } from "../../time/timers.js";
-import type { Driver, OpeningConnection, OwnConnection, Statement } from "./driver.js";
-import { postgresError, STORE } from "./failure.js";
+import type { Driver, OpeningConnection, OwnConnection, Statement } from "./client.js";
+import { postgresError, STORE } from "./errors.js";
 
 /** How long a connection may take until it can be used. */
 const OPEN_LIMIT_MS = 5_000;

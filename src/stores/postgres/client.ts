@@ -1,7 +1,7 @@
 import { InvalidOptionError, invalidValue } from "../../errors/index.js";
 import type { Address } from "../store-url.js";
-import { isPgClient, isPgPool, type PgClient, type PgPool, pgDriver } from "./pg-driver.js";
-import { isPostgresSql, type PostgresSql, postgresJsDriver } from "./postgres-js-driver.js";
+import { isPgClient, isPgPool, type PgClient, type PgPool, pgDriver } from "./pg.js";
+import { isPostgresSql, type PostgresSql, postgresJsDriver } from "./postgres-js.js";
 
 export interface Statement {
   readonly text: string;

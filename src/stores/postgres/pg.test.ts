@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { PgStatement } from "./pg-statement.js";
+import { PgStatement } from "./pg.js";
 
 /** A connection that keeps what a statement sends. */
 function connectionWith(parsedStatements: Record<string, string>) {

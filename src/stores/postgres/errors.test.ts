@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { postgresError } from "./failure.js";
+import { postgresError } from "./errors.js";
 
 /** An error as the clients throw it. */
 function failure(code: string, severity: string, message = "said the server"): Error {

@@ -1,8 +1,8 @@
 import { InvalidOptionError } from "../../errors/index.js";
 import { StoreUrl, type TlsFiles } from "../store-url.js";
-import type { Driver } from "./driver.js";
-import { loadPgDriver } from "./pg-driver.js";
-import { loadPostgresJsDriver } from "./postgres-js-driver.js";
+import type { Driver } from "./client.js";
+import { loadPgDriver } from "./pg.js";
+import { loadPostgresJsDriver } from "./postgres-js.js";
 
 const DEFAULT_PORT = 5432;
 const MODES = ["disable", "require", "verify-ca", "verify-full"] as const;

@@ -6,7 +6,7 @@ import type {
   OwnConnection,
   PostgresTarget,
   Statement,
-} from "./driver.js";
+} from "./client.js";
 
 /** The members by which the `sql` of `postgres` is recognized. */
 export interface PostgresSql {

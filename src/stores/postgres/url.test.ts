@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { parseStoreUrl } from "../store-url.js";
-import { readPostgresUrl } from "./postgres-url.js";
+import { readPostgresUrl } from "./url.js";
 
 afterEach(() => {
   vi.doUnmock("pg");

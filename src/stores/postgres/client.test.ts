@@ -1,7 +1,7 @@
 import pg from "pg";
 import postgres from "postgres";
 import { expect, it } from "vitest";
-import { driverOf } from "./driver.js";
+import { driverOf } from "./client.js";
 import { postgresStore } from "./index.js";
 
 const url = "postgres://user:secret@10.0.0.1:5433/db";
