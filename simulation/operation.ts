@@ -17,7 +17,7 @@ export interface Operation {
   readonly limit: number;
   readonly ttlMs: number;
   readonly fairness: "bounded" | "strict";
-  readonly cohortLimit: number;
+  readonly maxLocalTurns: number;
   readonly renew: boolean;
   readonly maxHoldMs: number;
   readonly graceMs: number;
@@ -64,7 +64,7 @@ export function drawOperation(plan: Plan, chance: Chance): Operation {
     limit,
     ttlMs,
     fairness: isBounded ? "bounded" : "strict",
-    cohortLimit: plan.cohortLimit,
+    maxLocalTurns: plan.maxLocalTurns,
     renew,
     maxHoldMs: chance.isLucky(0.1) ? ttlMs * chance.between(0.2, 1.5) : Number.POSITIVE_INFINITY,
     graceMs: chance.isLucky(0.2) ? Math.min(ttlMs * chance.pick([0.1, 0.3, 0.45]), mostGraceMs) : 0,

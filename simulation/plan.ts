@@ -86,7 +86,7 @@ export interface Plan {
   readonly inStep: boolean;
   /** How long a program pauses between two operations, in parts of the ttl. */
   readonly thinkParts: readonly [number, number];
-  readonly cohortLimit: number;
+  readonly maxLocalTurns: number;
   readonly revokes: boolean;
   readonly weather: Weather;
   readonly believesPushes: boolean;
@@ -196,7 +196,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
       [0.003, 0.5],
       [0.05, 2],
     ]),
-    cohortLimit: chance.pick([2, 3, 32]),
+    maxLocalTurns: chance.pick([2, 3, 32]),
     // A client that did not confirm an offer is no suspect where the offer was revoked.
     revokes: profile !== "crash" && chance.isLucky(profile === "local" ? 0.6 : 0.2),
     weather,

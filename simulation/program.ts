@@ -184,7 +184,7 @@ export class Program {
   }
 
   #options(operation: Operation): AcquireOptions {
-    const { ttlMs, renew, maxHoldMs, graceMs, waitMs, weight, fairness, cohortLimit } = operation;
+    const { ttlMs, renew, maxHoldMs, graceMs, waitMs, weight, fairness, maxLocalTurns } = operation;
     const { storeTimeoutMs, onlySends } = this.#plan;
     const options = {
       ttlMs,
@@ -194,7 +194,7 @@ export class Program {
       waitMs,
       weight,
       fairness,
-      cohortLimit,
+      maxLocalTurns,
       release: onlySends ? ("sent" as const) : ("answered" as const),
       ...(storeTimeoutMs === undefined ? {} : { storeTimeoutMs }),
     };
@@ -207,7 +207,7 @@ export class Program {
   /** From the moment the lock is held to the moment the program does not rely on it any more. */
   async #hold(id: string, operation: Operation, held: HeldLease): Promise<void> {
     const { process } = this;
-    const { label: name, mode, weight, limit, listens, cohortLimit: turns } = operation;
+    const { label: name, mode, weight, limit, listens, maxLocalTurns: turns } = operation;
     const terms = {
       renews: operation.renew,
       ttlMs: process.worldSpanMs(operation.ttlMs),

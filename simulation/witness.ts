@@ -40,7 +40,7 @@ export class Witness {
   watch(id: string, lease: HeldLease, terms: Terms, isProbed: boolean, onLost: () => void): void {
     const { id: process, nowMs } = this.#process;
     const { token } = lease;
-    const { owner } = lease.hold.grant.claim;
+    const { owner } = lease.held.grant.claim;
     // The grant of this lease may have ended another one.
     for (const watched of this.#watched.values()) this.#look(watched);
     this.#history.record(nowMs, { type: "held", process, lease: id, owner, token, ...terms });
@@ -83,13 +83,13 @@ export class Witness {
 
   /** Reads the deadline directly: a call of the lease would make the lease read the clock. */
   #look(watched: Watched): void {
-    const { hold } = watched.lease;
-    const deadlineMs = hold.isLive ? hold.deadlineMs : Number.NEGATIVE_INFINITY;
-    // The end of a hold is known whatever the clock shows.
-    if (deadlineMs === watched.deadlineMs || (hold.isLive && this.#process.isBlind)) return;
+    const { held } = watched.lease;
+    const deadlineMs = held.isLive ? held.deadlineMs : Number.NEGATIVE_INFINITY;
+    // The end of a grant is known whatever the clock shows.
+    if (deadlineMs === watched.deadlineMs || (held.isLive && this.#process.isBlind)) return;
     watched.deadlineMs = deadlineMs;
     const { nowMs } = this.#process;
-    watched.untilMs = hold.isLive
+    watched.untilMs = held.isLive
       ? this.#process.worldMs(deadlineMs)
       : Math.min(watched.untilMs, nowMs);
     const { id, untilMs } = watched;

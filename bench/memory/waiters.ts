@@ -11,7 +11,7 @@ export const waiters: Question = {
   better: "lower",
   rounds: 9,
   async contestants(isQuick) {
-    // A turn within a cohort is short: fewer of them would be lost in what else the machine does.
+    // a turn in a local queue is short: fewer of them would be lost in what else the machine does.
     const handoffs = isQuick
       ? { bounded: 2_000, strict: 1_000 }
       : { bounded: 20_000, strict: 3_000 };

@@ -3,7 +3,7 @@
  * at the latest; of the result of an acquisition within its wait; of a release within its bound.
  * And no program is given a lease that is over.
  */
-import { GRACE_MS } from "../../src/lease/call-limit.js";
+import { GRACE_MS } from "../../src/lease/request-limit.js";
 import type { Entry } from "../history.js";
 import { Freezes } from "./freezes.js";
 import { type Life, livesOf } from "./life.js";
@@ -32,7 +32,7 @@ export function checkRevocation(entries: readonly Entry[], withinMs: number): Vi
 
 /** Timers are this late at most, and one turn may take several. */
 const SLACK_MS = 10;
-/** Timers stop while the machine sleeps: the keeper reads the clock within this after it. */
+/** Timers stop while the machine sleeps: the lease renewer reads the clock within this after it. */
 const SLEEP_SLACK_MS = 1_050;
 /** docs/guarantees.md: a release waits for the store for five seconds at most. */
 const MAX_RELEASE_MS = 5_000;

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.js";
 
-/** Among waiters of one process that take turns. */
+/** Among waiters of one process that take turns (local queue). */
 export const cohort: readonly Mutant[] = [
   { title: "the span is used again", rule: "span-is-used-up", change: "drop" },
   {
@@ -28,12 +28,12 @@ export const cohort: readonly Mutant[] = [
     change: {
       becomes: `if (lease && this.#members.size > 0 && this.#turnsLeft > 0) {
                 lease.onLost(reason, detail);
-                lease.hold.isLive = true;
-                this.#startTurn(lease.hold, lease.startMs);
+                lease.held.isLive = true;
+                this.#startTurn(lease.held, lease.startMs);
                 return;
             }
             $`,
-      why: "The planted code takes a turn where the cohort forgets its hold.",
+      why: "The planted code takes a turn where the local queue forgets its grant.",
     },
     also: [{ rule: "ended-grant-is-not-believed", change: "drop" }],
   },

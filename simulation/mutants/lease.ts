@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.js";
 
-/** In the life of a lease: keeper, hold and wait. */
+/** In the life of a lease: renewer, held grant and wait. */
 export const lease: readonly Mutant[] = [
   { title: "assertHeld looks at a flag", rule: "held-by-the-clock", change: "never" },
   {
@@ -28,14 +28,14 @@ export const lease: readonly Mutant[] = [
     title: "a lease is renewed past its deadline",
     rule: "no-renewal-after-the-deadline",
     change: {
-      becomes: `if (hold.renews && nowMs >= hold.deadlineMs) {
-                hold.dueMs = hold.renewMs = nowMs + hold.ttlMs / 6;
-                this.#holds.update(hold);
-                batch.push(hold);
+      becomes: `if (held.renews && nowMs >= held.deadlineMs) {
+                held.dueMs = held.renewMs = nowMs + held.ttlMs / 6;
+                this.#heldGrants.update(held);
+                batch.push(held);
                 continue;
             }
             $`,
-      why: "Without the statement the keeper would look at the hold for ever: it has to go on.",
+      why: "Without the statement the renewer would look at the grant forever, so it has to go on.",
     },
     also: [{ rule: "no-renewal-is-sent-late", change: "never" }],
   },
@@ -48,7 +48,7 @@ export const lease: readonly Mutant[] = [
     title: "no answer is a loss",
     rule: "unknown-is-not-lost",
     change: {
-      becomes: 'if (renewal.type !== "renewed") return this.#lose(hold, REPLACED);',
+      becomes: 'if (renewal.type !== "renewed") return this.#lose(held, REPLACED);',
       why: "A renewal without an answer has no reason of a loss.",
     },
   },

@@ -9,7 +9,7 @@ import {
   warning,
 } from "../contract/examination.js";
 import { unlessAborted } from "../lease/abort-listeners.js";
-import type { Client } from "../lease/client.js";
+import type { LeaseClient } from "../lease/lease-client.js";
 import { knownOptions } from "../options/known-options.js";
 import { checkDuration } from "../options/options.js";
 import { renewAfterMs } from "../rules/renewal-pace.js";
@@ -56,10 +56,10 @@ const EXAMPLE = "must be an object: { ttlMs, signal }";
 
 /** Examines the deployment of one client: its store and its process. */
 export class Doctor {
-  readonly #client: Client;
+  readonly #client: LeaseClient;
   readonly #ttlMs: number;
 
-  constructor(client: Client, ttlMs: number) {
+  constructor(client: LeaseClient, ttlMs: number) {
     this.#client = client;
     this.#ttlMs = ttlMs;
   }

@@ -2,8 +2,8 @@ import type { Examination, ExamineOptions } from "../contract/examination.js";
 import type { LockView, Store } from "../contract/store.js";
 import { aboutLock, InvalidOptionError, invalidValue, UnsupportedError } from "../errors/index.js";
 import type { LockKind } from "../events/events.js";
-import { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
+import { LeaseClient } from "../lease/lease-client.js";
 import { AllLock, type LeaseSet } from "../locks/all.js";
 import type { Deadlock } from "../locks/deadlocks.js";
 import { type Election, StoreElection } from "../locks/election.js";
@@ -55,7 +55,7 @@ const COMPLETE_STORES = "memory, file, redis, postgres, etcd and zookeeper";
  * await locks.close();
  */
 export class Holdfast implements AsyncDisposable {
-  readonly #client: Client;
+  readonly #client: LeaseClient;
   readonly #defaults: Options;
   readonly #inspection: Inspection;
 
@@ -66,7 +66,7 @@ export class Holdfast implements AsyncDisposable {
       throw invalidValue("store", `a value of type ${typeof store}`, rule);
     }
     this.#defaults = resolveOptions(defaults, store.traits);
-    this.#client = new Client(store);
+    this.#client = new LeaseClient(store);
     this.#inspection = new Inspection(this.#client);
   }
 

@@ -2,7 +2,7 @@ import type { LockView } from "../contract/store.js";
 import { InvalidOptionError } from "../errors/index.js";
 import type { RevokedEvent } from "../events/events.js";
 import { events } from "../events/publish.js";
-import type { Client } from "../lease/client.js";
+import type { LeaseClient } from "../lease/lease-client.js";
 import type { Deadlock } from "../locks/deadlocks.js";
 import { knownOptions, unknownWord } from "../options/known-options.js";
 import { checkName } from "../options/options.js";
@@ -31,9 +31,9 @@ const REVOKE_EXAMPLE = "must be an object: { token, reason }";
 
 /** Shows the locks of a store as the store sees them, and ends leases of any process. */
 export class Inspection {
-  readonly #client: Client;
+  readonly #client: LeaseClient;
 
-  constructor(client: Client) {
+  constructor(client: LeaseClient) {
     this.#client = client;
   }
 

@@ -71,9 +71,9 @@ describe("a handle", () => {
   });
 });
 
-function catchError(call: () => unknown): Error {
+function catchError(request: () => unknown): Error {
   try {
-    call();
+    request();
   } catch (error) {
     return error as Error;
   }

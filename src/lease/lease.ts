@@ -22,8 +22,8 @@ import type {
 import { describe, events, publishIn } from "../events/publish.js";
 import type { Options } from "../options/options.js";
 import { encodeHandle } from "./handle.js";
-import type { Hold, Tenant } from "./hold.js";
-import type { Keeper } from "./keeper.js";
+import type { GrantUser, HeldGrant } from "./held-grant.js";
+import type { LeaseRenewer } from "./lease-renewer.js";
 
 /**
  * The right that a holder has after a grant. It ends as `released` or `lost`.
@@ -74,13 +74,13 @@ export interface Keep {
   readonly meta: Meta;
 }
 
-/** Takes back the leases that it gave out: `Releases`, or the cohort whose turn a lease is. */
-export interface LeaseGiver {
+/** Takes back the leases that it gave out: `Releases`, or the local queue whose turn a lease is. */
+export interface Releaser {
   /** True when the lease was held until now. Never throws. */
   giveBack(lease: HeldLease, keep: Keep | undefined): Promise<boolean>;
 }
 
-/** One use of a hold: all of it, which is the hold itself, or one turn on it. */
+/** One use of a held grant: all of it, which is the held grant itself, or one turn on it. */
 export interface Turn {
   readonly token: bigint;
   readonly startMs: number;
@@ -102,13 +102,13 @@ const GIVEN_BACK = Promise.resolve(true);
 /** The end of a request for a lease. */
 export type LeaseResult = HeldLease | Busy;
 
-export class HeldLease implements Lease, Tenant {
+export class HeldLease implements Lease, GrantUser {
   /** Why the store did not confirm the release, if so: a mark may be missing. */
   releaseError: unknown;
-  readonly #hold: Hold;
+  readonly #held: HeldGrant;
   readonly #origin: Origin;
-  readonly #keeper: Keeper;
-  readonly #giver: LeaseGiver;
+  readonly #leaseRenewer: LeaseRenewer;
+  readonly #releaser: Releaser;
   readonly #turn: Turn;
   #released: Promise<boolean> | undefined;
   #loss: LeaseLostError | undefined;
@@ -117,16 +117,22 @@ export class HeldLease implements Lease, Tenant {
   #controller: AbortController | undefined;
   #isWarned = false;
 
-  constructor(hold: Hold, origin: Origin, keeper: Keeper, giver: LeaseGiver, turn: Turn = hold) {
-    this.#hold = hold;
+  constructor(
+    held: HeldGrant,
+    origin: Origin,
+    leaseRenewer: LeaseRenewer,
+    releaser: Releaser,
+    turn: Turn = held,
+  ) {
+    this.#held = held;
     this.#origin = origin;
-    this.#keeper = keeper;
-    this.#giver = giver;
+    this.#leaseRenewer = leaseRenewer;
+    this.#releaser = releaser;
     this.#turn = turn;
   }
 
   get name(): string {
-    return this.#hold.grant.claim.name;
+    return this.#held.grant.claim.name;
   }
 
   get token(): bigint {
@@ -150,13 +156,13 @@ export class HeldLease implements Lease, Tenant {
     return "granted";
   }
 
-  /** The lease that uses its hold, where no turns are taken: this one. */
+  /** The lease that uses its held grant, where no turns are taken: this one. */
   get lease(): HeldLease {
     return this;
   }
 
-  get hold(): Hold {
-    return this.#hold;
+  get held(): HeldGrant {
+    return this.#held;
   }
 
   get state(): "held" | "released" | "lost" {
@@ -174,7 +180,7 @@ export class HeldLease implements Lease, Tenant {
   }
 
   get handle(): string | null {
-    return this.#hold.grant.claim.transferable ? encodeHandle(this.#hold.grant) : null;
+    return this.#held.grant.claim.transferable ? encodeHandle(this.#held.grant) : null;
   }
 
   detach(): string {
@@ -185,8 +191,8 @@ export class HeldLease implements Lease, Tenant {
       });
     }
     this.assertHeld();
-    const wasDetached = this.#hold.isDetached;
-    this.#keeper.detach(this.#hold);
+    const wasDetached = this.#held.isDetached;
+    this.#leaseRenewer.detach(this.#held);
     if (!wasDetached && events.detached.hasSubscribers) {
       const event: DetachedEvent = Object.assign(this.#about(), { heldMs: this.#heldMs() });
       events.detached.publish(event);
@@ -195,23 +201,23 @@ export class HeldLease implements Lease, Tenant {
   }
 
   remainingMs(): number {
-    return this.#isHeld() ? Math.max(0, this.#hold.deadlineMs - this.#nowMs()) : 0;
+    return this.#isHeld() ? Math.max(0, this.#held.deadlineMs - this.#nowMs()) : 0;
   }
 
   assertHeld(): void {
     if (this.#isHeld()) return;
     if (this.#loss ?? this.#closed) throw this.#loss ?? this.#closed;
     const { name, token } = this;
-    throw releasedBefore({ lockName: name, store: this.#keeper.store.name, token });
+    throw releasedBefore({ lockName: name, store: this.#leaseRenewer.store.name, token });
   }
 
-  async renew(ttlMs: number = this.#hold.ttlMs): Promise<void> {
-    if (this.#hold.isDetached) {
+  async renew(ttlMs: number = this.#held.ttlMs): Promise<void> {
+    if (this.#held.isDetached) {
       const message = "A detached lease is renewed by the process that resumes it.";
       throw new UnsupportedError(message, { lockName: this.name });
     }
     this.assertHeld();
-    const renewal = await this.#keeper.renew(this.#hold, ttlMs);
+    const renewal = await this.#leaseRenewer.renew(this.#held, ttlMs);
     if (renewal.type === "unknown") {
       throw new StoreError("The renewal was not answered; the lease goes on until its deadline.", {
         outcome: "unknown",
@@ -230,11 +236,11 @@ export class HeldLease implements Lease, Tenant {
   /** With `keep`, leaves a mark in its place. A detached lease may be held by another process. */
   release(keep?: Keep): Promise<boolean> {
     if (this.#released) return this.#released;
-    if (this.#hold.isDetached) return Promise.resolve(this.#loss === undefined);
+    if (this.#held.isDetached) return Promise.resolve(this.#loss === undefined);
     const isHeld = this.#isHeld();
     // Before it is given back: a listener of the release may look at it, or release it once more.
     this.#released = isHeld ? GIVEN_BACK : Promise.resolve(false);
-    if (isHeld) this.#released = this.#giver.giveBack(this, keep);
+    if (isHeld) this.#released = this.#releaser.giveBack(this, keep);
     return this.#released;
   }
 
@@ -269,7 +275,7 @@ export class HeldLease implements Lease, Tenant {
 
   onRenewal({ outcome, atMs, beforeMs, afterMs, error }: RenewalReport): void {
     if (!events.renew.hasSubscribers) return;
-    const { ttlMs } = this.#hold;
+    const { ttlMs } = this.#held;
     const leftMs = (untilMs: number): number => Math.max(0, untilMs - atMs);
     const times = { remainingMs: leftMs(afterMs), spareMs: leftMs(beforeMs), ttlMs };
     const event: RenewEvent = Object.assign(this.#about(), { outcome, ...times });
@@ -291,7 +297,7 @@ export class HeldLease implements Lease, Tenant {
   onLost(reason: LossReason, detail: string): void {
     if (this.#released) return;
     this.#loss = this.#lossBy(reason, { detail });
-    if (events.lost.hasSubscribers && !this.#hold.isDetached) {
+    if (events.lost.hasSubscribers && !this.#held.isDetached) {
       const end = { heldMs: this.#heldMs(), reason };
       const event: LostEvent = Object.assign(this.#about(), end);
       publishIn(this.#origin.context, events.lost, event);
@@ -307,7 +313,7 @@ export class HeldLease implements Lease, Tenant {
 
   #isHeld(): boolean {
     if (this.#loss || this.#released) return false;
-    return this.#keeper.check(this.#hold);
+    return this.#leaseRenewer.check(this.#held);
   }
 
   #abort(): void {
@@ -317,17 +323,21 @@ export class HeldLease implements Lease, Tenant {
   }
 
   #warning(): LeaseLostError {
-    const context = { lockName: this.name, store: this.#keeper.store.name, token: this.token };
-    return lostSoon(this.#hold.loss.reason, this.#hold.deadlineMs - this.#nowMs(), context);
+    const context = {
+      lockName: this.name,
+      store: this.#leaseRenewer.store.name,
+      token: this.token,
+    };
+    return lostSoon(this.#held.loss.reason, this.#held.deadlineMs - this.#nowMs(), context);
   }
 
-  /** Whether a holder with this token, as the store or a cohort shows it, is this lease. */
+  /** Whether a holder with this token, as the store or a local queue shows it, is this lease. */
   isHolder(token: bigint): boolean {
-    return token === this.token || token === this.#hold.grant.token;
+    return token === this.token || token === this.#held.grant.token;
   }
 
   #lossBy(reason: LossReason, more: { detail?: string }): LeaseLostError {
-    const store = this.#keeper.store.name;
+    const store = this.#leaseRenewer.store.name;
     return new LeaseLostError(reason, { lockName: this.name, store, token: this.token, ...more });
   }
 
@@ -336,12 +346,12 @@ export class HeldLease implements Lease, Tenant {
   }
 
   #nowMs(): number {
-    return this.#keeper.store.runtime.clock.nowMs();
+    return this.#leaseRenewer.store.runtime.clock.nowMs();
   }
 
   #about(): LeaseEvent {
     // Not spread: in a loop, V8 took microseconds to copy and extend an object, not to assign.
-    const about = describe(this.#keeper.store, this.#origin.kind, this.#hold.grant.claim);
+    const about = describe(this.#leaseRenewer.store, this.#origin.kind, this.#held.grant.claim);
     return Object.assign(about, { token: this.token });
   }
 
@@ -351,7 +361,7 @@ export class HeldLease implements Lease, Tenant {
     Object.defineProperty(HeldLease.prototype, Symbol.for("nodejs.util.inspect.custom"), {
       value(this: object): unknown {
         // A proxy of a lease has no private fields: it is shown like any object.
-        return #hold in this ? this.toJSON() : this;
+        return #held in this ? this.toJSON() : this;
       },
     });
   }

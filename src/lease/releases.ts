@@ -1,22 +1,22 @@
 import type { Grant, Store } from "../contract/store.js";
 import type { ReleaseEvent } from "../events/events.js";
-import type { Keeper } from "./keeper.js";
-import type { HeldLease, Keep, LeaseGiver } from "./lease.js";
+import type { HeldLease, Keep, Releaser } from "./lease.js";
+import type { LeaseRenewer } from "./lease-renewer.js";
 
 /** A release does not take longer than this, and the end of the lease ends it before. */
 export const RELEASE_MS = 5_000;
 
 /** Gives leases back to the store, and knows which releases are under way. */
-export class Releases implements LeaseGiver {
+export class Releases implements Releaser {
   readonly #store: Store;
-  readonly #keeper: Keeper;
+  readonly #leaseRenewer: LeaseRenewer;
   // Counted, not collected: a set of promises would cost every release more than its bookkeeping.
   #underWay = 0;
   #onIdle: () => void = () => {};
 
-  constructor(store: Store, keeper: Keeper) {
+  constructor(store: Store, leaseRenewer: LeaseRenewer) {
     this.#store = store;
-    this.#keeper = keeper;
+    this.#leaseRenewer = leaseRenewer;
   }
 
   get isIdle(): boolean {
@@ -24,21 +24,21 @@ export class Releases implements LeaseGiver {
   }
 
   /**
-   * Stops to keep the hold of the lease and releases it. Never throws, and never takes longer than
-   * the lease lives: a grant whose release did not reach the store expires there.
+   * Stops to keep the held grant of the lease and releases it. Never throws, and never takes longer
+   * than the lease lives: a grant whose release did not reach the store expires there.
    *
    * A lease with `release: "sent"` ends here before its release is sent, so no code of this process
    * relies on it while the store still counts it as held. The release goes on in the background.
    */
   giveBack(lease: HeldLease, keep?: Keep): Promise<boolean> {
-    const { hold } = lease;
-    this.#keeper.drop(hold);
+    const { held } = lease;
+    this.#leaseRenewer.drop(held);
     const { runtime, traits } = this.#store;
-    const restMs = hold.deadlineMs - runtime.clock.nowMs();
+    const restMs = held.deadlineMs - runtime.clock.nowMs();
     const withinMs = Math.min(Math.max(0, restMs), RELEASE_MS);
     this.#underWay += 1;
     // No async function: its frame would be a seventh of all bytes of a pair.
-    const answered = releaseIn(this.#store, hold.grant, withinMs, keep).then(
+    const answered = releaseIn(this.#store, held.grant, withinMs, keep).then(
       (wasHeld) => this.#end(lease, wasHeld ? "released" : "lost"),
       (error: unknown) => this.#end(lease, "failed", error),
     );

@@ -10,10 +10,10 @@ import {
   InvalidOptionError,
   type LeaseLostError,
 } from "../errors/index.js";
-import { LAST_TRY_MS } from "../lease/call-limit.js";
-import { TRY_TIMEOUT_MS } from "../lease/call-options.js";
-import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
+import type { LeaseClient } from "../lease/lease-client.js";
+import { LAST_TRY_MS } from "../lease/request-limit.js";
+import { TRY_TIMEOUT_MS } from "../lease/request-options.js";
 import { knownOptions } from "../options/known-options.js";
 import {
   type AcquireOptions,
@@ -113,13 +113,13 @@ class HeldSet implements LeaseSet {
 export class AllLock implements Lock<LeaseSet> {
   readonly name: string;
   readonly members: readonly StoreLock[];
-  readonly #client: Client;
+  readonly #client: LeaseClient;
   readonly #defaults: AcquireOptions;
   readonly #base: Options;
 
   /** `defaults` go to every member, over its own; `base` says how long to wait otherwise. */
   constructor(
-    client: Client,
+    client: LeaseClient,
     locks: readonly Lock<unknown>[],
     defaults: AcquireOptions,
     base: Options,

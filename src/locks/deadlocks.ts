@@ -5,7 +5,7 @@
  */
 
 import type { HolderView, LockView, Meta } from "../contract/store.js";
-import type { Enclosing } from "../lease/call-options.js";
+import type { Enclosing } from "../lease/request-options.js";
 import { withJson } from "../rules/json.js";
 
 /** One lease of a circle, and the lock that the work under this lease waits for. */

@@ -1,7 +1,7 @@
 import type { Meta } from "../contract/store.js";
 import { aboutLock, StoreError } from "../errors/index.js";
-import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
+import type { LeaseClient } from "../lease/lease-client.js";
 import { knownOptions } from "../options/known-options.js";
 import { type AcquireOptions, checkDuration } from "../options/options.js";
 import { withJson } from "../rules/json.js";
@@ -76,10 +76,10 @@ export interface Election {
 /** An election over the lock of its office. */
 export class StoreElection implements Election {
   readonly name: string;
-  readonly #client: Client;
+  readonly #client: LeaseClient;
   readonly #seat: StoreLock;
 
-  constructor(client: Client, seat: StoreLock) {
+  constructor(client: LeaseClient, seat: StoreLock) {
     this.name = seat.name;
     this.#client = client;
     this.#seat = seat;

@@ -7,9 +7,9 @@ import {
   InvalidOptionError,
   invalidValue,
 } from "../errors/index.js";
-import type { Target } from "../lease/call-options.js";
-import type { Client } from "../lease/client.js";
 import type { Lease, LeaseResult } from "../lease/lease.js";
+import type { LeaseClient } from "../lease/lease-client.js";
+import type { Target } from "../lease/request-options.js";
 import { type AcquireOptions, type Options, resolveOptions } from "../options/options.js";
 import { withJson } from "../rules/json.js";
 import { enclosingRuns, type Held, joinScope, runInScopes } from "./run-scopes.js";
@@ -83,11 +83,11 @@ type Taken = LeaseResult | { readonly type: "joined"; readonly lease: Held["leas
 
 /** A lock that is one entry in a store: a mutex, one side of a read-write lock, a semaphore. */
 export class StoreLock implements Lock {
-  readonly #client: Client;
+  readonly #client: LeaseClient;
   readonly #target: Target;
   readonly #options: Options;
 
-  constructor(client: Client, target: Target, options: Options) {
+  constructor(client: LeaseClient, target: Target, options: Options) {
     this.#client = client;
     this.#target = target;
     this.#options = options;
@@ -98,7 +98,7 @@ export class StoreLock implements Lock {
     return this.#target.name;
   }
 
-  get client(): Client {
+  get client(): LeaseClient {
     return this.#client;
   }
 

@@ -2,9 +2,9 @@
 
 import type { Busy, Meta } from "../contract/store.js";
 import { aboutLock, InvalidOptionError, type LeaseLostError, StoreError } from "../errors/index.js";
-import type { Target } from "../lease/call-options.js";
-import type { Client } from "../lease/client.js";
 import type { HeldLease, Keep, Lease } from "../lease/lease.js";
+import type { LeaseClient } from "../lease/lease-client.js";
+import type { Target } from "../lease/request-options.js";
 import { knownOptions } from "../options/known-options.js";
 import {
   type AcquireOptions,
@@ -76,7 +76,7 @@ export type OnceBeginning =
  * second.
  */
 export function once<T>(
-  client: Client,
+  client: LeaseClient,
   name: string,
   work: (lease: Lease) => T | Promise<T>,
   onceOptions: OnceOptions,
@@ -107,7 +107,7 @@ export function once<T>(
 
 /** The same in two calls, for work that does not fit into a function. */
 export function beginOnce(
-  client: Client,
+  client: LeaseClient,
   name: string,
   options: OnceOptions,
   defaults: Options,
@@ -116,7 +116,7 @@ export function beginOnce(
 }
 
 async function begin(
-  client: Client,
+  client: LeaseClient,
   target: Target,
   onceOptions: OnceOptions,
   defaults: Options,

@@ -6,9 +6,9 @@ import {
   releasedBefore,
   UnsupportedError,
 } from "../errors/index.js";
-import type { Enclosing, Target } from "../lease/call-options.js";
-import type { Client } from "../lease/client.js";
 import type { Lease } from "../lease/lease.js";
+import type { LeaseClient } from "../lease/lease-client.js";
+import type { Enclosing, Target } from "../lease/request-options.js";
 import type { Options } from "../options/options.js";
 import { fits, joined, VACANT } from "../rules/fits.js";
 import { type Releasable, runUnder } from "./run-under.js";
@@ -25,7 +25,7 @@ export interface Held {
 
 /** One `run`, for the calls that are made inside it. */
 class Scope {
-  readonly client: Client;
+  readonly client: LeaseClient;
   readonly target: Target;
   readonly lease: Part;
   readonly isReentrant: boolean;
@@ -33,7 +33,7 @@ class Scope {
   isOpen = true;
   #uses = 0;
 
-  constructor(client: Client, held: Held, outer: Scope | undefined) {
+  constructor(client: LeaseClient, held: Held, outer: Scope | undefined) {
     this.client = client;
     this.target = held.target;
     this.lease = held.lease;
@@ -42,7 +42,7 @@ class Scope {
   }
 
   /** Whether this scope holds the lock that a call inside it asks for. */
-  holds(client: Client, { space, name }: Target): boolean {
+  holds(client: LeaseClient, { space, name }: Target): boolean {
     const { isOpen, target, lease } = this;
     if (!isOpen || this.client !== client) return false;
     // A lease that was given back before the end of its run protects nothing.
@@ -144,7 +144,7 @@ let scopes: AsyncLocalStorage<Scope> | undefined;
  * later calls acquire anew. `unite` makes the lease that `body` gets from those of the scopes.
  */
 export function runInScopes<L, T>(
-  client: Client,
+  client: LeaseClient,
   held: readonly Held[],
   unite: (parts: readonly Part[]) => L & Releasable,
   body: (lease: L) => T | Promise<T>,
@@ -160,7 +160,7 @@ export function runInScopes<L, T>(
  * refused. The caller gives the lease back.
  */
 export function runInScope<T>(
-  client: Client,
+  client: LeaseClient,
   target: Target,
   lease: Lease,
   body: (lease: Lease) => T | Promise<T>,
@@ -210,7 +210,7 @@ export function currentLease(): Lease | undefined {
 const MAX_ENCLOSING = 4;
 
 /** The leases of the open runs around this call, for `findDeadlocks`; undefined where none is. */
-export function enclosingRuns(client: Client): readonly Enclosing[] | undefined {
+export function enclosingRuns(client: LeaseClient): readonly Enclosing[] | undefined {
   let found: Enclosing[] | undefined;
   for (let scope = openAround(); scope; scope = scope.outer) {
     const { space, name } = scope.target;
@@ -226,7 +226,7 @@ export function enclosingRuns(client: Client): readonly Enclosing[] | undefined 
  * lost, and where the call would wait for the very runs that it is made in.
  */
 export function joinScope(
-  client: Client,
+  client: LeaseClient,
   target: Target,
   { reentrant, signal }: Options,
   mayWait: boolean,

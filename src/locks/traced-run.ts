@@ -1,7 +1,7 @@
 import type { Store } from "../contract/store.js";
 import type { RunEvent } from "../events/events.js";
 import { describe, events } from "../events/publish.js";
-import type { Target } from "../lease/call-options.js";
+import type { Target } from "../lease/request-options.js";
 import { withJson } from "../rules/json.js";
 import type { Releasable } from "./run-under.js";
 

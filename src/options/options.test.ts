@@ -38,7 +38,7 @@ describe("options", () => {
       weight: 1,
       reentrant: false,
       fairness: "bounded",
-      cohortLimit: 32,
+      maxLocalTurns: 32,
       transferable: false,
     });
   });
@@ -63,7 +63,7 @@ describe("options", () => {
     ["waitMs", [-1, Number.NaN, "1", null], "0 or more"],
     ["storeTimeoutMs", [0, -1, Number.NaN, "1", null], "at least 1"],
     ["weight", [0, -1, 1.5, Number.NaN, NONE, "1", 2 ** 53], "whole number from 1"],
-    ["cohortLimit", [0, -1, 1.5, Number.NaN, NONE, "1", 1_025, 2 ** 53 - 1], "from 1 to 1024"],
+    ["maxLocalTurns", [0, -1, 1.5, Number.NaN, NONE, "1", 1_025, 2 ** 53 - 1], "from 1 to 1024"],
     ["renew", [1, "true", null], "true or false"],
     ["reentrant", [0, "false"], "true or false"],
     ["transferable", [0, "yes"], "true or false"],

@@ -46,12 +46,12 @@ export interface AcquireOptions {
   readonly reentrant?: boolean | undefined;
   /**
    * `"bounded"` (default): waiters of one process may take turns on one grant, at most
-   * `cohortLimit` in a row while another process waits. `"strict"`: first come, first served,
+   * `maxLocalTurns` in a row while another process waits. `"strict"`: first come, first served,
    * across all processes.
    */
   readonly fairness?: "bounded" | "strict" | undefined;
   /** See `fairness`. Default 32; at most 1 024: a store reserves a token for each turn. */
-  readonly cohortLimit?: number | undefined;
+  readonly maxLocalTurns?: number | undefined;
   /** The lease gets a `handle` by which another process may resume it. Default false. */
   readonly transferable?: boolean | undefined;
   /**
@@ -76,7 +76,7 @@ export interface Options {
   readonly meta: Meta;
   readonly reentrant: boolean;
   readonly fairness: "bounded" | "strict";
-  readonly cohortLimit: number;
+  readonly maxLocalTurns: number;
   readonly transferable: boolean;
   readonly release: "answered" | "sent";
 }
@@ -104,7 +104,7 @@ export const DEFAULTS: Options = Object.freeze({
   meta: identity,
   reentrant: false,
   fairness: "bounded",
-  cohortLimit: 32,
+  maxLocalTurns: 32,
   transferable: false,
   release: "answered",
 });
@@ -129,7 +129,7 @@ export function resolveOptions(
 }
 
 function check(options: Options, traits: Traits): void {
-  const { ttlMs, maxHoldMs, graceMs, waitMs, storeTimeoutMs, weight, cohortLimit } = options;
+  const { ttlMs, maxHoldMs, graceMs, waitMs, storeTimeoutMs, weight, maxLocalTurns } = options;
   checkDuration("ttlMs", ttlMs, traits.minTtlMs);
   demand(isAtLeast(maxHoldMs, 1), "maxHoldMs", maxHoldMs, "must be at least 1");
   demand(
@@ -147,9 +147,9 @@ function check(options: Options, traits: Traits): void {
   );
   demand(isCount(weight), "weight", weight, "must be a whole number from 1");
   demand(
-    isCount(cohortLimit) && cohortLimit <= MAX_TURNS,
-    "cohortLimit",
-    cohortLimit,
+    isCount(maxLocalTurns) && maxLocalTurns <= MAX_TURNS,
+    "maxLocalTurns",
+    maxLocalTurns,
     `must be a whole number from 1 to ${MAX_TURNS}`,
   );
   for (const option of ["renew", "reentrant", "transferable"] as const) {

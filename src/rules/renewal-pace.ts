@@ -1,6 +1,6 @@
 /**
- * When renewals are sent. The keeper goes by it, and so does every store that renews a session for
- * several leases.
+ * When renewals are sent. The lease renewer goes by it, and so does every store that renews a
+ * session for several leases.
  *
  * The answer to a renewal may be lost. So a renewal that has no answer after a quarter of the time
  * left is sent once more, beside the first one: at least three more fit before the deadline. An

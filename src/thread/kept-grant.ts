@@ -1,6 +1,6 @@
 import type { Grant, RenewalReport } from "../contract/store.js";
 import type { LossReason } from "../errors/index.js";
-import type { Hold, Tenant } from "../lease/hold.js";
+import type { GrantUser, HeldGrant } from "../lease/held-grant.js";
 import type { Limited } from "../time/limits.js";
 import { copyOfError } from "./error-copy.js";
 import type { FromThread, GrantCopy } from "./messages.js";
@@ -16,11 +16,11 @@ export interface KeptGrantOwner {
 }
 
 /** A grant in the thread of its store: tells the thread of the caller what becomes of it. */
-export class KeptGrant implements Tenant, Limited {
+export class KeptGrant implements GrantUser, Limited {
   readonly id: number;
   readonly grant: Grant;
   /** Set as soon as the grant is kept. */
-  hold: Hold | null = null;
+  held: HeldGrant | null = null;
   readonly lease = null;
   /** When to look whether the caller has taken it. */
   dueMs = 0;

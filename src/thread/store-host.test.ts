@@ -5,7 +5,7 @@ import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import type { AcquireResult, Grant } from "../contract/store.js";
-import { WaitTime } from "../lease/wait-time.js";
+import { AcquireWait } from "../lease/acquire-wait.js";
 import { ExitSignal } from "./exit-release.js";
 import type { FromThread, ToThread } from "./messages.js";
 import { Backlog, Outbox } from "./outbox.js";
@@ -37,7 +37,7 @@ beforeEach(() => {
 afterEach(() => caller.close());
 
 /** Asks by the link, until the store at its far end has the request. */
-async function ask(wait: WaitTime | null) {
+async function ask(wait: AcquireWait | null) {
   const asked = watch(caller.acquire(claimOf("a", { ttlMs: 1_000 }), wait));
   await expect.poll(() => store.asked).toHaveLength(1);
   return asked;
@@ -50,7 +50,7 @@ async function grantNext(token: bigint): Promise<void> {
   store.latest.grant(token);
 }
 
-const waiting = (): WaitTime => new WaitTime(runtime, 60_000, undefined);
+const waiting = (): AcquireWait => new AcquireWait(runtime, 60_000, undefined);
 
 describe("a grant that has ended in the thread, before the thread could keep it", () => {
   const endGrant = (): Grant => {

@@ -1,7 +1,7 @@
 import type { Busy, Claim, Grant, LockView, Store } from "../contract/store.js";
 import { StoreError } from "../errors/index.js";
-import { Keeper } from "../lease/keeper.js";
-import { WaitTime } from "../lease/wait-time.js";
+import { AcquireWait } from "../lease/acquire-wait.js";
+import { LeaseRenewer } from "../lease/lease-renewer.js";
 import { Limits } from "../time/limits.js";
 import { within } from "../time/timers.js";
 import { copyOfError, errorOf } from "./error-copy.js";
@@ -22,14 +22,14 @@ type Answers = {
 };
 
 /**
- * The store in its own thread, with the keeper that renews its grants: answers the calls of the
- * other thread. A grant that the caller has not taken yet is not renewed, so a caller that is stuck
- * costs the other waiters one ttl.
+ * The store in its own thread, with the lease renewer that renews its grants: answers the calls of
+ * the other thread. A grant that the caller has not taken yet is not renewed, so a caller that is
+ * stuck costs the other waiters one ttl.
  */
 export class StoreHost implements KeptGrantOwner {
   readonly #store: Store;
   readonly #outbox: Outbox<FromThread>;
-  readonly #keeper: Keeper;
+  readonly #leaseRenewer: LeaseRenewer;
   readonly #grants = new Map<number, KeptGrant>();
   /** The looks for grants that the caller has not taken yet. */
   readonly #looks: Limits;
@@ -44,7 +44,7 @@ export class StoreHost implements KeptGrantOwner {
   constructor(store: Store, outbox: Outbox<FromThread>) {
     this.#store = store;
     this.#outbox = outbox;
-    this.#keeper = new Keeper(store);
+    this.#leaseRenewer = new LeaseRenewer(store);
     this.#looks = new Limits(store.runtime);
   }
 
@@ -61,14 +61,14 @@ export class StoreHost implements KeptGrantOwner {
         const kept = this.#grants.get(message.grant);
         const { endMs, ...terms } = message.terms;
         const maxHoldMs = endMs - this.#store.runtime.clock.nowMs();
-        if (kept && !kept.hold?.isDetached) this.#keep(kept, { ...terms, maxHoldMs });
+        if (kept && !kept.held?.isDetached) this.#keep(kept, { ...terms, maxHoldMs });
         break;
       }
       case "detach": {
         const kept = this.#grants.get(message.grant);
-        if (!kept?.hold) break;
+        if (!kept?.held) break;
         this.#looks.remove(kept);
-        this.#keeper.detach(kept.hold);
+        this.#leaseRenewer.detach(kept.held);
         break;
       }
       case "endList":
@@ -124,7 +124,7 @@ export class StoreHost implements KeptGrantOwner {
     renew: (_, asked) => this.#renew(asked),
     release: (_, number, withinMs, keep) => {
       const kept = this.#grants.get(number);
-      // Gone, and given back by the keeper.
+      // Gone, and given back by the lease renewer.
       if (!kept) return false;
       this.#forget(kept);
       return this.#store.release(kept.grant, withinMs, keep);
@@ -167,7 +167,7 @@ export class StoreHost implements KeptGrantOwner {
     const { runtime } = this.#store;
     if (untilMs === null) return this.#ask(claim, null);
     const waitMs = untilMs - runtime.clock.nowMs();
-    const wait = new WaitTime(runtime, waitMs, undefined, (holder, ahead, grantsInMs) => {
+    const wait = new AcquireWait(runtime, waitMs, undefined, (holder, ahead, grantsInMs) => {
       this.#outbox.offer({ type: "report", id, holder, ahead, grantsInMs });
     });
     this.#cancels.set(id, () => wait.end("withdrawn"));
@@ -180,7 +180,7 @@ export class StoreHost implements KeptGrantOwner {
   }
 
   /** A grant that ended on its way is asked for again, if the caller may wait. */
-  async #ask(claim: Claim, wait: WaitTime | null): Promise<GrantCopy | Busy> {
+  async #ask(claim: Claim, wait: AcquireWait | null): Promise<GrantCopy | Busy> {
     for (let asked = claim; ; asked = { ...claim, owner: this.#store.runtime.random.id() }) {
       const result = await this.#store.acquire(asked, wait);
       if (result.type === "busy") return result;
@@ -198,8 +198,8 @@ export class StoreHost implements KeptGrantOwner {
       const renewal = kept ? renewals.shift() : undefined;
       if (!renewal) return { type: "gone", reason: "missing", detail: "" };
       if (renewal.type === "unknown") return { type: "unknown", error: copyOfError(renewal.error) };
-      if (renewal.type === "gone" && kept?.hold) {
-        this.#keeper.end(kept.hold, renewal);
+      if (renewal.type === "gone" && kept?.held) {
+        this.#leaseRenewer.end(kept.held, renewal);
       }
       return renewal;
     });
@@ -214,8 +214,8 @@ export class StoreHost implements KeptGrantOwner {
     const kept = new KeptGrant(++this.#numbers, grant, this.#outbox, this);
     const { ttlMs } = grant.claim;
     const terms = { ttlMs, renew: false, graceMs: 0, maxHoldMs: Number.POSITIVE_INFINITY };
-    kept.hold = this.#keeper.keep(grant, kept, terms);
-    if (!kept.hold) return null;
+    kept.held = this.#leaseRenewer.keep(grant, kept, terms);
+    if (!kept.held) return null;
     this.#grants.set(kept.id, kept);
     this.#lookLater(kept);
     return kept.copy;
@@ -240,17 +240,17 @@ export class StoreHost implements KeptGrantOwner {
     if (kept.dueMs < deadlineMs) this.#looks.add(kept);
   }
 
-  #keep(kept: KeptGrant, options: Parameters<Keeper["keep"]>[2]): void {
+  #keep(kept: KeptGrant, options: Parameters<LeaseRenewer["keep"]>[2]): void {
     this.#looks.remove(kept);
-    if (kept.hold) this.#keeper.drop(kept.hold);
-    kept.hold = this.#keeper.keep(kept.grant, kept, options);
+    if (kept.held) this.#leaseRenewer.drop(kept.held);
+    kept.held = this.#leaseRenewer.keep(kept.grant, kept, options);
     // Its deadline has passed, unnoticed.
-    if (!kept.hold) kept.onLost("expired", "");
+    if (!kept.held) kept.onLost("expired", "");
   }
 
   #forget(kept: KeptGrant): void {
     this.onEnd(kept);
-    if (kept.hold) this.#keeper.drop(kept.hold);
+    if (kept.held) this.#leaseRenewer.drop(kept.held);
   }
 
   /** The process exits. Waits that are withdrawn may end with a grant all the same. */
@@ -268,7 +268,7 @@ export class StoreHost implements KeptGrantOwner {
 
   /** Detached grants belong to another process. */
   #ownGrants(): KeptGrant[] {
-    return [...this.#grants.values()].filter(({ hold }) => !hold?.isDetached);
+    return [...this.#grants.values()].filter(({ held }) => !held?.isDetached);
   }
 
   async #release(grants: readonly KeptGrant[]): Promise<void> {
@@ -279,7 +279,7 @@ export class StoreHost implements KeptGrantOwner {
   async #close(): Promise<void> {
     this.#looks.stop();
     for (const kept of [...this.#grants.values()]) this.#forget(kept);
-    await this.#keeper.stop();
+    await this.#leaseRenewer.stop();
     await this.#store.close();
   }
 }

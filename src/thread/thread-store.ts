@@ -1,18 +1,18 @@
 /**
  * A store in another thread, which renews leases while the event loop of the caller is blocked.
  *
- * Why it is safe: the thread runs the very store and keeper that would run here, so grants are
- * renewed by the same rules, once the caller has taken them and up to its `maxHoldMs`. Deadlines
- * are measured in that thread from the sending of each request, on a clock that both threads share
- * (a runtime without one is refused). Each deadline is written to shared memory of that one grant,
- * rounded down, and the caller compares it with the clock at each look. So the caller never relies
- * on a grant for longer than the thread may, whether messages are late, lost or wait behind a
- * blocked event loop, and after a stop of both threads. If a grant ends early, an end that no later
- * deadline overwrites takes the place of its deadline: when the store says so, and before this
- * process frees the grant at its exit or after a failure of the store. A thread that ends or hangs
- * moves no deadline, so its leases end by the clock. Stores in one thread share its event loop and
- * its clock, but no grant and no port. An error that no call awaits ends the store in whose work it
- * was thrown, or all of them.
+ * Why it is safe: the thread runs the very store and lease renewer that would run here, so grants
+ * are renewed by the same rules, once the caller has taken them and up to its `maxHoldMs`.
+ * Deadlines are measured in that thread from the sending of each request, on a clock that both
+ * threads share (a runtime without one is refused). Each deadline is written to shared memory of
+ * that one grant, rounded down, and the caller compares it with the clock at each look. So the
+ * caller never relies on a grant for longer than the thread may, whether messages are late, lost or
+ * wait behind a blocked event loop, and after a stop of both threads. If a grant ends early, an end
+ * that no later deadline overwrites takes the place of its deadline: when the store says so, and
+ * before this process frees the grant at its exit or after a failure of the store. A thread that
+ * ends or hangs moves no deadline, so its leases end by the clock. Stores in one thread share its
+ * event loop and its clock, but no grant and no port. An error that no call awaits ends the store
+ * in whose work it was thrown, or all of them.
  */
 
 import type { Examination, ExamineRequest } from "../contract/examination.js";

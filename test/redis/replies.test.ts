@@ -174,7 +174,7 @@ for (const library of libraries) {
         underTrial(library, KEPT_OFFER_MS, async ({ trial, struck, proxy }) => {
           const lease = await trial.acquire(struck, KEPT);
           const fault = strike(proxy, "renew");
-          // Its outcome may be unknown; the keeper repeats it.
+          // Its outcome may be unknown; the lease renewer repeats it.
           await lease.renew(2 * KEPT_TTL_MS).catch(() => {});
           await fault.struck;
           await staysHeld(lease, KEPT_TTL_MS);

@@ -92,10 +92,10 @@ export const waitingOrder: readonly Behaviour[] = [
     },
   },
   {
-    title: "waiters of one client take at most cohortLimit turns while another client waits",
+    title: "waiters of one client take at most maxLocalTurns turns while another client waits",
     needs: needAll(needFifo, needSpans),
     async run(context) {
-      const many = await context.openKnown({ cohortLimit: LIMIT });
+      const many = await context.openKnown({ maxLocalTurns: LIMIT });
       const [one, first] = [await context.openKnown(), await context.openKnown()];
       const served: { readonly by: string; readonly token: bigint }[] = [];
       let isOneDone = false;
@@ -139,7 +139,9 @@ export const waitingOrder: readonly Behaviour[] = [
     async run(context) {
       // The last client asks for more turns than some stores grant.
       const limits = [8, 8, 1_024];
-      const clients = await Promise.all(limits.map((cohortLimit) => context.open({ cohortLimit })));
+      const clients = await Promise.all(
+        limits.map((maxLocalTurns) => context.open({ maxLocalTurns })),
+      );
       const tokens: bigint[] = [];
       // The bodies take no time: grants follow each other faster than a clock ticks.
       const turns = Array.from({ length: 240 }, (_, index) =>

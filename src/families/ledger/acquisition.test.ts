@@ -3,7 +3,7 @@ import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixture
 import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import { StoreError } from "../../errors/index.js";
-import { WaitTime } from "../../lease/wait-time.js";
+import { AcquireWait } from "../../lease/acquire-wait.js";
 import { marginMs } from "../../rules/margin.js";
 import { LedgerStore } from "./ledger-store.js";
 
@@ -13,7 +13,7 @@ let server: LedgerServer;
 let arbiter: LedgerArbiter;
 let store: LedgerStore;
 
-const forever = (): WaitTime => new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
+const forever = (): AcquireWait => new AcquireWait(runtime, Number.POSITIVE_INFINITY, undefined);
 
 beforeEach(async () => {
   runtime = new ManualRuntime();

@@ -4,7 +4,7 @@ import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Grant } from "../../contract/store.js";
 import { StoreError } from "../../errors/index.js";
-import { WaitTime } from "../../lease/wait-time.js";
+import { AcquireWait } from "../../lease/acquire-wait.js";
 import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
@@ -13,7 +13,7 @@ let server: LedgerServer;
 let arbiter: LedgerArbiter;
 let store: LedgerStore;
 
-const waitFor = (waitMs: number): WaitTime => new WaitTime(runtime, waitMs, undefined);
+const waitFor = (waitMs: number): AcquireWait => new AcquireWait(runtime, waitMs, undefined);
 
 /** Another client takes the lock. */
 async function occupy(): Promise<{ other: LedgerStore; grant: Grant }> {

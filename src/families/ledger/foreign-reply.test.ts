@@ -6,7 +6,7 @@ import { watch } from "../../../test/fixtures/outcome.js";
 import type { Grant } from "../../contract/store.js";
 import { StoreError } from "../../errors/index.js";
 import { foreignData } from "../../events/foreign-data.js";
-import { WaitTime } from "../../lease/wait-time.js";
+import { AcquireWait } from "../../lease/acquire-wait.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import type { Command, Reply } from "../../rules/ledger-command.js";
 import { LedgerStore } from "./ledger-store.js";
@@ -19,7 +19,7 @@ let store: LedgerStore;
 const escaped: unknown[] = [];
 const onEscape = (error: unknown): void => void escaped.push(error);
 
-const forever = (): WaitTime => new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
+const forever = (): AcquireWait => new AcquireWait(runtime, Number.POSITIVE_INFINITY, undefined);
 
 /** A holder whose token is no number. */
 const spoilt = {

@@ -3,7 +3,7 @@ import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixture
 import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { type Watched, watch } from "../../../test/fixtures/outcome.js";
 import type { Busy, GoneEvent, Grant } from "../../contract/store.js";
-import { WaitTime } from "../../lease/wait-time.js";
+import { AcquireWait } from "../../lease/acquire-wait.js";
 import { marginMs } from "../../rules/margin.js";
 import { LedgerStore } from "./ledger-store.js";
 
@@ -17,7 +17,7 @@ let arbiter: LedgerArbiter;
 let store: LedgerStore;
 let gone: GoneEvent[];
 
-const forever = (): WaitTime => new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
+const forever = (): AcquireWait => new AcquireWait(runtime, Number.POSITIVE_INFINITY, undefined);
 const handOver = (): Promise<boolean> => holder.release(held, 1_000);
 
 async function queueUp(owner = "w"): Promise<Watched<Grant | Busy>> {

@@ -4,7 +4,7 @@ import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Claim, GoneEvent, Grant, Store } from "../../contract/store.js";
 import { ClosedError, StoreError } from "../../errors/index.js";
-import { WaitTime } from "../../lease/wait-time.js";
+import { AcquireWait } from "../../lease/acquire-wait.js";
 import { marginMs } from "../../rules/margin.js";
 import { LedgerStore } from "./ledger-store.js";
 
@@ -15,7 +15,7 @@ let arbiter: LedgerArbiter;
 let store: LedgerStore;
 let gone: GoneEvent[];
 
-const forever = (): WaitTime => new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
+const forever = (): AcquireWait => new AcquireWait(runtime, Number.POSITIVE_INFINITY, undefined);
 
 async function take(given: Partial<Claim> = {}, from = store): Promise<Grant> {
   const grant = await from.acquire(claimOf("a", given), null);

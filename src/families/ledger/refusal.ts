@@ -3,7 +3,7 @@ import type { Refused } from "../../rules/ledger-command.js";
 
 const WHY: Record<Refused["reason"], string> = {
   terms:
-    "The store refused a request whose ttlMs, weight, limit or cohortLimit is out of bounds: " +
+    "The store refused a request whose ttlMs, weight, limit or maxLocalTurns is out of bounds: " +
     "use one version of holdfast for all programs that share a store.",
   seen:
     "The store's clock is more than a year behind a token that this process was granted before: " +

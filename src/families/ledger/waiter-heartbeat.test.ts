@@ -3,7 +3,7 @@ import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixture
 import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
 import type { Claim, Grant } from "../../contract/store.js";
-import { WaitTime } from "../../lease/wait-time.js";
+import { AcquireWait } from "../../lease/acquire-wait.js";
 import { LedgerStore } from "./ledger-store.js";
 
 const KEY = "l:x";
@@ -15,7 +15,7 @@ let held: Grant;
 let arbiter: LedgerArbiter;
 let store: LedgerStore;
 
-const forever = (): WaitTime => new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
+const forever = (): AcquireWait => new AcquireWait(runtime, Number.POSITIVE_INFINITY, undefined);
 
 /** Waits with patience: the period is the offer window of a ttl of 30 s. */
 const patient = (owner: string, given: Partial<Claim> = {}): Claim =>

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
 import { settled } from "../../../test/fixtures/manual-runtime.js";
 import type { Grant, Store } from "../../contract/store.js";
-import { WaitTime } from "../../lease/wait-time.js";
+import { AcquireWait } from "../../lease/acquire-wait.js";
 import { MemorySpace, memoryStore, openMemoryStore } from "./index.js";
 
 async function take(store: Store, owner: string, ttlMs = 30_000): Promise<Grant> {
@@ -11,8 +11,8 @@ async function take(store: Store, owner: string, ttlMs = 30_000): Promise<Grant>
   return grant;
 }
 
-const forever = (store: Store): WaitTime =>
-  new WaitTime(store.runtime, Number.POSITIVE_INFINITY, undefined);
+const forever = (store: Store): AcquireWait =>
+  new AcquireWait(store.runtime, Number.POSITIVE_INFINITY, undefined);
 
 describe("stores of one space", () => {
   it("exclude each other, and hand over", async () => {

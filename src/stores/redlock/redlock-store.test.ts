@@ -4,7 +4,7 @@ import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js
 import { readNodeCall } from "../../../test/fixtures/node-call.js";
 import { Holdfast } from "../../api/holdfast.js";
 import type { Claim, GoneEvent, Grant } from "../../contract/store.js";
-import { WaitTime } from "../../lease/wait-time.js";
+import { AcquireWait } from "../../lease/acquire-wait.js";
 import type { Driver, OwnConnection } from "../redis-client/client.js";
 
 import { MAX_TTL_MS } from "./membership.js";
@@ -84,7 +84,7 @@ it("a revocation by the client itself ends its grant, or the votes for it", asyn
   const store = new RedlockStore(nodes, settings, runtime);
   const gone: GoneEvent[] = [];
   store.onEvent((event) => gone.push(event));
-  const asked = store.acquire(claim, new WaitTime(runtime, 5_000, undefined));
+  const asked = store.acquire(claim, new AcquireWait(runtime, 5_000, undefined));
   await settled();
   expect(await store.revoke("lock", "m", tokens[0] as bigint, "early")).toBe(true);
   for (const vote of votes.splice(0)) vote();
@@ -103,7 +103,7 @@ it("a revocation by the client itself ends its grant, or the votes for it", asyn
 it("a revocation that arrives before the votes are counted ends the grant", async () => {
   const runtime = new ManualRuntime();
   const store = new RedlockStore(["a", "b", "c"].map(hasty), settings, runtime);
-  const wait = new WaitTime(runtime, 5_000, undefined);
+  const wait = new AcquireWait(runtime, 5_000, undefined);
   const result = await store.acquire(claim, wait);
   expect(result).toMatchObject({ type: "granted" });
   expect((result as Grant).claim.owner).not.toBe(claim.owner);

@@ -18,7 +18,7 @@ export interface Enclosing {
 }
 
 /** The options of one call, and the runs that the call is made in. */
-export interface CallOptions extends Options {
+export interface RequestOptions extends Options {
   /** The leases of the runs around it, innermost first. */
   readonly inside?: readonly Enclosing[];
   /** Its async context, where an event will need it. */
@@ -35,7 +35,7 @@ export const TRY_TIMEOUT_MS = 1_000;
 export function claimFor(
   store: Store,
   target: Target,
-  options: CallOptions,
+  options: RequestOptions,
   span: number,
   storeTimeoutMs: number,
 ): Claim {

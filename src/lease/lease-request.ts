@@ -1,13 +1,13 @@
 import type { RenewalReport } from "../contract/store.js";
 import { type LossReason, StoreError } from "../errors/index.js";
 import type { CallContext, LockKind } from "../events/events.js";
-import type { CallLimit } from "./call-limit.js";
-import type { CallOptions, Target } from "./call-options.js";
-import type { Cohort } from "./cohort.js";
-import type { Cohorts } from "./cohorts.js";
-import type { Tenant } from "./hold.js";
-import type { HeldLease, LeaseGiver, LeaseResult, Origin } from "./lease.js";
-import type { WaitTime } from "./wait-time.js";
+import type { AcquireWait } from "./acquire-wait.js";
+import type { GrantUser } from "./held-grant.js";
+import type { HeldLease, LeaseResult, Origin, Releaser } from "./lease.js";
+import type { LocalQueue } from "./local-queue.js";
+import type { LocalQueues } from "./local-queues.js";
+import type { RequestLimit } from "./request-limit.js";
+import type { RequestOptions, Target } from "./request-options.js";
 
 /** The functions of a promise that is settled would keep the promise in memory. */
 const HAS_ENDED = (): void => {};
@@ -16,42 +16,42 @@ const HAS_ENDED = (): void => {};
  * One request for a lock, and the origin of its lease.
  *
  * A call is lone while no other call of its process wants the lock: it has a grant of its own, for
- * one turn. The first call that comes meanwhile makes a cohort. If the lone call holds, or is
- * granted the lock at once, the cohort has its hold: the members wait in this process, and ask the
- * store when the hold ends. If the store lets the lone call wait, the cohort stands in the store's
- * queue behind it.
+ * one turn. The first call that comes meanwhile makes a local queue. If the lone call holds, or is
+ * granted the lock at once, the local queue has its held grant: the members wait in this process,
+ * and ask the store when the held grant ends. If the store lets the lone call wait, the local queue
+ * stands in the store's queue behind it.
  */
-export class Call implements Origin, Tenant, LeaseGiver {
+export class LeaseRequest implements Origin, GrantUser, Releaser {
   readonly target: Target;
-  readonly options: CallOptions;
+  readonly options: RequestOptions;
   /** Null for a call that does not wait, and after its end. */
-  wait: WaitTime | null;
-  /** The cohort of the calls that came after this lone one; null once this call has ended. */
-  #cohort: Cohort | null = null;
+  wait: AcquireWait | null;
+  /** The local queue of the calls that came after this lone one; null once this call has ended. */
+  #localQueue: LocalQueue | null = null;
   #isAdopted = false;
-  /** No other call has come, and this one has not ended: `Cohorts` knows it. */
+  /** No other call has come, and this one has not ended: `LocalQueues` knows it. */
   isLone = false;
   lease: HeldLease | null = null;
   /** Ends the call in time: from the start of a call that does not wait, or the end of its wait. */
-  limit: CallLimit | null = null;
+  limit: RequestLimit | null = null;
   /** How long the store may stay silent. */
   readonly storeTimeoutMs: number;
-  readonly #cohorts: Cohorts;
+  readonly #localQueues: LocalQueues;
   #resolve: (result: LeaseResult) => void = HAS_ENDED;
   #reject: (error: unknown) => void = HAS_ENDED;
 
   constructor(
     target: Target,
-    options: CallOptions,
-    wait: WaitTime | null,
+    options: RequestOptions,
+    wait: AcquireWait | null,
     storeTimeoutMs: number,
-    cohorts: Cohorts,
+    localQueues: LocalQueues,
   ) {
     this.target = target;
     this.options = options;
     this.wait = wait;
     this.storeTimeoutMs = storeTimeoutMs;
-    this.#cohorts = cohorts;
+    this.#localQueues = localQueues;
   }
 
   /** Sets where the outcome goes. */
@@ -103,32 +103,32 @@ export class Call implements Origin, Tenant, LeaseGiver {
     return this.options.event?.traceparent;
   }
 
-  get release(): CallOptions["release"] {
+  get release(): RequestOptions["release"] {
     return this.options.release;
   }
 
   /** Its wait, while it has no lease. */
-  get asking(): WaitTime | null {
+  get asking(): AcquireWait | null {
     return this.lease ? null : this.wait;
   }
 
-  /** Whether a cohort has, or may yet take over, the hold of this call. */
+  /** Whether a local queue has, or may yet take over, the held grant of this call. */
   get mayBeShared(): boolean {
-    return this.isLone || this.#cohort !== null;
+    return this.isLone || this.#localQueue !== null;
   }
 
-  /** Another call has come: its cohort learns what becomes of this one. */
-  yieldTo(cohort: Cohort): void {
+  /** Another call has come: its local queue learns what becomes of this one. */
+  yieldTo(localQueue: LocalQueue): void {
     this.isLone = false;
-    this.#cohort = cohort;
-    if (this.lease) this.#isAdopted = cohort.adopt(this.lease);
-    else this.wait?.onNextReport(() => this.#cohort?.onQueuedAhead());
+    this.#localQueue = localQueue;
+    if (this.lease) this.#isAdopted = localQueue.adopt(this.lease);
+    else this.wait?.onNextReport(() => this.#localQueue?.onQueuedAhead());
   }
 
   /** The store granted the lock to this call. */
-  hold(lease: HeldLease): void {
+  onGrant(lease: HeldLease): void {
     this.lease = lease;
-    this.#isAdopted = this.#cohort?.adopt(lease) ?? false;
+    this.#isAdopted = this.#localQueue?.adopt(lease) ?? false;
   }
 
   onWarning(): void {
@@ -145,20 +145,20 @@ export class Call implements Origin, Tenant, LeaseGiver {
   }
 
   giveBack(lease: HeldLease): Promise<boolean> {
-    if (this.#isAdopted && this.#cohort) return this.#cohort.giveBack(lease);
+    if (this.#isAdopted && this.#localQueue) return this.#localQueue.giveBack(lease);
     this.leave();
-    return this.#cohorts.releases.giveBack(lease);
+    return this.#localQueues.releases.giveBack(lease);
   }
 
   /** The call has ended: without a lease, perhaps by a failure of the store, or with its lease. */
   leave(failure?: unknown): void {
-    if (this.isLone) this.#cohorts.remove(this.target);
+    if (this.isLone) this.#localQueues.remove(this.target);
     this.isLone = false;
-    // A cohort that has the hold goes on with it.
+    // A local queue that has the held grant goes on with it.
     if (this.#isAdopted) return;
-    const cohort = this.#cohort;
-    this.#cohort = null;
-    cohort?.onEndAhead(failure);
+    const localQueue = this.#localQueue;
+    this.#localQueue = null;
+    localQueue?.onEndAhead(failure);
   }
 }
 

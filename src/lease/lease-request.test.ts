@@ -57,12 +57,12 @@ describe("a lone call", () => {
   });
 
   it("that has to wait lets the next call stand behind it, with the turns left", async () => {
-    const first = join({ cohortLimit: 5 });
-    const members = Array.from({ length: 4 }, () => join({ cohortLimit: 5 }));
+    const first = join({ maxLocalTurns: 5 });
+    const members = Array.from({ length: 4 }, () => join({ maxLocalTurns: 5 }));
     await settled();
     expect(store.asked).toHaveLength(1);
     store.latest.wait?.report(null, null);
-    members.push(join({ cohortLimit: 5 }));
+    members.push(join({ maxLocalTurns: 5 }));
     await settled();
     expect(store.asked.map(({ claim }) => claim.span)).toEqual([1, 4]);
     store.asked[0]?.grant(10n);
@@ -91,15 +91,15 @@ describe("a lone call", () => {
   });
 
   it("that has to wait bounds the turns behind it, also after members have left", async () => {
-    join({ cohortLimit: 3 });
+    join({ maxLocalTurns: 3 });
     await settled();
     store.latest.wait?.report(null, null);
     const controller = new AbortController();
-    join({ cohortLimit: 3, signal: controller.signal });
+    join({ maxLocalTurns: 3, signal: controller.signal });
     await settled();
     controller.abort();
     await settled();
-    join({ cohortLimit: 3 });
+    join({ maxLocalTurns: 3 });
     await settled();
     const open = store.asked.filter(({ wait }) => !wait?.ended);
     expect(open.map(({ claim }) => claim.span)).toEqual([1, 2]);

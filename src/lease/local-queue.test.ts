@@ -54,7 +54,7 @@ describe("turns", () => {
 
   it("are no more than the store licensed", async () => {
     const first = await trial.holdWith(10n);
-    const members = Array.from({ length: 12 }, () => join({ cohortLimit: 5 }));
+    const members = Array.from({ length: 12 }, () => join({ maxLocalTurns: 5 }));
     await settled();
     await first.lease.release();
     for (const [round, turns] of [5, 5, 2].entries()) {
@@ -106,7 +106,7 @@ describe("turns", () => {
       { maxHoldMs: 60_000 },
       { transferable: true },
       { fairness: "strict" },
-      { cohortLimit: 1 },
+      { maxLocalTurns: 1 },
       { meta: { job: 7 } },
     ];
     for (const given of others) join(given);

@@ -16,36 +16,36 @@ import { callContext, events } from "../events/publish.js";
 import { type Options, resolveOptions } from "../options/options.js";
 import { NO_LIMIT } from "../rules/fits.js";
 import { unlessAborted } from "./abort-listeners.js";
-import { Call } from "./call.js";
-import { GRACE_MS, LAST_TRY_MS, unansweredError } from "./call-limit.js";
+import { traced } from "./acquire-event.js";
+import type { AcquireWait } from "./acquire-wait.js";
+import { Closing } from "./closing.js";
+import { explain } from "./explain.js";
+import { decodeHandle } from "./handle.js";
+import { HeldLease, type Lease, type LeaseResult, type Origin } from "./lease.js";
+import { LeaseRenewer } from "./lease-renewer.js";
+import { LeaseRequest } from "./lease-request.js";
+import type { LocalQueue } from "./local-queue.js";
+import { LocalQueues } from "./local-queues.js";
+import { Releases } from "./releases.js";
+import { GRACE_MS, LAST_TRY_MS, unansweredError } from "./request-limit.js";
 import {
-  type CallOptions,
   claimFor,
   type Enclosing,
+  type RequestOptions,
   STORE_TIMEOUT_MS,
   type Target,
   TRY_TIMEOUT_MS,
-} from "./call-options.js";
-import type { Cohort } from "./cohort.js";
-import { Cohorts } from "./cohorts.js";
-import { explain } from "./explain.js";
-import { decodeHandle } from "./handle.js";
-import { Keeper } from "./keeper.js";
-import { HeldLease, type Lease, type LeaseResult, type Origin } from "./lease.js";
-import { Releases } from "./releases.js";
-import { Shutdown } from "./shutdown.js";
-import { traced } from "./traced.js";
-import type { WaitTime } from "./wait-time.js";
+} from "./request-options.js";
 import { Waits } from "./waits.js";
 
 /** A store tells one listener what becomes of its grants, so it has one client. */
 const taken = new WeakSet<Store>();
 
-export class Client {
+export class LeaseClient {
   readonly store: Store;
-  readonly #keeper: Keeper;
+  readonly #leaseRenewer: LeaseRenewer;
   readonly #releases: Releases;
-  readonly #cohorts: Cohorts;
+  readonly #localQueues: LocalQueues;
   readonly #waits: Waits;
   #closing: Promise<void> | undefined;
 
@@ -56,9 +56,9 @@ export class Client {
     }
     taken.add(store);
     this.store = store;
-    this.#keeper = new Keeper(store);
-    this.#releases = new Releases(store, this.#keeper);
-    this.#cohorts = new Cohorts(store, this.#keeper, this.#releases);
+    this.#leaseRenewer = new LeaseRenewer(store);
+    this.#releases = new Releases(store, this.#leaseRenewer);
+    this.#localQueues = new LocalQueues(store, this.#leaseRenewer, this.#releases);
     this.#waits = new Waits(store.runtime);
   }
 
@@ -89,7 +89,7 @@ export class Client {
    */
   request(
     target: Target,
-    options: CallOptions,
+    options: RequestOptions,
     mayWait: boolean,
     isTry = false,
   ): Promise<LeaseResult> {
@@ -122,7 +122,7 @@ export class Client {
     const resumed = resolveOptions({ ttlMs: claim.ttlMs }, this.store.traits, options);
     const asked = { ...claim, storeTimeoutMs };
     const grant = await this.look(() => {
-      return this.#keeper.resume(claim.owner, () => this.store.resume(asked, token, locator));
+      return this.#leaseRenewer.resume(claim.owner, () => this.store.resume(asked, token, locator));
     });
     if (!grant) return null;
     const lease = this.#keep(grant, resumed, origin);
@@ -132,17 +132,19 @@ export class Client {
   }
 
   held(): Lease[] {
-    return this.#keeper.leases();
+    return this.#leaseRenewer.leases();
   }
 
   /** Whether the holder with this token is a lease of this client. */
   holds(name: string, token: bigint): boolean {
-    return this.#keeper.leases().some((lease) => lease.name === name && lease.isHolder(token));
+    return this.#leaseRenewer
+      .leases()
+      .some((lease) => lease.name === name && lease.isHolder(token));
   }
 
   /** The runs around calls that wait for a turn in this process, by the name they wait for. */
   localWaits(): Iterable<{ readonly name: string; readonly inside: Iterable<Enclosing> }> {
-    return this.#cohorts.waits();
+    return this.#localQueues.waits();
   }
 
   close(): Promise<void> {
@@ -153,7 +155,7 @@ export class Client {
 
   async #close(): Promise<void> {
     this.#waits.close();
-    await new Shutdown(this.store, this.#keeper, this.#releases).giveBackAll();
+    await new Closing(this.store, this.#leaseRenewer, this.#releases).giveBackAll();
     await this.store.close();
   }
 
@@ -163,7 +165,7 @@ export class Client {
    */
   #ask(
     target: Target,
-    options: CallOptions,
+    options: RequestOptions,
     mayWait: boolean,
     isTry: boolean,
   ): Promise<LeaseResult> {
@@ -172,57 +174,64 @@ export class Client {
       options.signal?.throwIfAborted();
       const wait = mayWait ? this.#waits.start(options) : null;
       const silenceMs = options.storeTimeoutMs ?? (wait ? STORE_TIMEOUT_MS : TRY_TIMEOUT_MS);
-      const call = new Call(target, options, wait, silenceMs, this.#cohorts);
-      call.expect(resolve, reject);
+      const request = new LeaseRequest(target, options, wait, silenceMs, this.#localQueues);
+      request.expect(resolve, reject);
       if (this.store.traits.scope !== "process") {
         const patienceMs = isTry ? silenceMs : Math.min(silenceMs, GRACE_MS);
-        this.#waits.limit(call, this.store, patienceMs);
+        this.#waits.limit(request, this.store, patienceMs);
       }
-      this.#send(call, this.#cohorts.for(call));
+      this.#send(request, this.#localQueues.for(request));
     });
   }
 
-  #send(call: Call, cohort: Cohort | null): void {
-    this.#answer(call, cohort).then(
-      (answer) => this.#onAnswer(call, answer),
-      (failure: unknown) => void this.#onFailure(call, failure),
+  #send(request: LeaseRequest, localQueue: LocalQueue | null): void {
+    this.#answer(request, localQueue).then(
+      (answer) => this.#onAnswer(request, answer),
+      (failure: unknown) => void this.#onFailure(request, failure),
     );
   }
 
-  #answer(call: Call, cohort: Cohort | null): Promise<LeaseResult | Grant> {
-    const { target, options, wait } = call;
+  #answer(request: LeaseRequest, localQueue: LocalQueue | null): Promise<LeaseResult | Grant> {
+    const { target, options, wait } = request;
     try {
-      const asked: Promise<LeaseResult | Grant> = cohort
-        ? cohort.join(call)
-        : this.store.acquire(claimFor(this.store, target, options, 1, call.storeTimeoutMs), wait);
+      const asked: Promise<LeaseResult | Grant> = localQueue
+        ? localQueue.join(request)
+        : this.store.acquire(
+            claimFor(this.store, target, options, 1, request.storeTimeoutMs),
+            wait,
+          );
       if (wait || !options.signal) return asked;
       // A caller that does not wait for the lock is not kept waiting by the store either.
-      return unlessAborted(asked, options.signal, (late) => void giveBack(this.#taken(call, late)));
+      return unlessAborted(
+        asked,
+        options.signal,
+        (late) => void giveBack(this.#taken(request, late)),
+      );
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  #onAnswer(call: Call, answer: LeaseResult | Grant): void {
-    const { wait } = call;
+  #onAnswer(request: LeaseRequest, answer: LeaseResult | Grant): void {
+    const { wait } = request;
     try {
-      const taken = this.#taken(call, answer);
+      const taken = this.#taken(request, answer);
       // The grant ended on its way: the call goes on under a new owner, if it may wait.
-      if (!taken && wait?.ended === false) return this.#send(call, null);
+      if (!taken && wait?.ended === false) return this.#send(request, null);
       // A call that was ended while its grant was under way gets no lease.
       const result = taken && !wait?.ended ? taken : giveBack(taken);
-      if (result.type === "busy") call.leave();
+      if (result.type === "busy") request.leave();
       const isKnown = !this.#closing && !isUntold(result, wait);
-      if (isKnown || call.hasEnded) this.#settle(call, result);
-      else void this.#conclude(call, result);
+      if (isKnown || request.hasEnded) this.#settle(request, result);
+      else void this.#conclude(request, result);
     } catch (failure) {
-      void this.#onFailure(call, failure);
+      void this.#onFailure(request, failure);
     }
   }
 
   /** The end of a call that the client closes, or that does not know whether the lock is held. */
-  async #conclude(call: Call, result: LeaseResult): Promise<void> {
-    const { target, options, wait } = call;
+  async #conclude(request: LeaseRequest, result: LeaseResult): Promise<void> {
+    const { target, options, wait } = request;
     try {
       let last = result;
       // An outage must not look like a held lock: when the time is over and the store has not
@@ -232,79 +241,87 @@ export class Client {
         if (last.type === "granted") await last.release();
         throw new ClosedError({ lockName: target.name, store: this.store.name });
       }
-      this.#settle(call, last);
+      this.#settle(request, last);
     } catch (failure) {
-      await this.#onFailure(call, failure);
+      await this.#onFailure(request, failure);
     }
   }
 
   /** Throws if the caller is told a failure. */
-  #settle(call: Call, result: LeaseResult): void {
+  #settle(request: LeaseRequest, result: LeaseResult): void {
     // The limit of the call was faster.
-    const told = call.hasEnded ? giveBack(result) : call.told(result);
-    this.#end(call);
-    call.resolve(told);
+    const told = request.hasEnded ? giveBack(result) : request.told(result);
+    this.#end(request);
+    request.resolve(told);
   }
 
-  async #onFailure(call: Call, failure: unknown): Promise<void> {
-    const { target, options, wait } = call;
+  async #onFailure(request: LeaseRequest, failure: unknown): Promise<void> {
+    const { target, options, wait } = request;
     // A call that does not wait fails where a call that waits may go on.
-    if (wait && !options.signal?.aborted) call.leave(failure);
-    if (call.limit) call.limit.failure = failure;
-    const error = call.hasEnded ? failure : await this.explained(failure, LAST_TRY_MS);
-    this.#end(call);
+    if (wait && !options.signal?.aborted) request.leave(failure);
+    if (request.limit) request.limit.failure = failure;
+    const error = request.hasEnded ? failure : await this.explained(failure, LAST_TRY_MS);
+    this.#end(request);
     const isOurs = error instanceof StoreError || error instanceof InternalError;
-    call.reject(isOurs ? error.about(target.name, this.store.name) : error);
+    request.reject(isOurs ? error.about(target.name, this.store.name) : error);
   }
 
-  #end(call: Call): void {
-    if (call.lease === null) call.leave();
-    if (call.wait) this.#waits.settle(call.wait);
-    call.limit?.end();
-    call.wait = call.limit = null;
+  #end(request: LeaseRequest): void {
+    if (request.lease === null) request.leave();
+    if (request.wait) this.#waits.settle(request.wait);
+    request.limit?.end();
+    request.wait = request.limit = null;
   }
 
-  async #lastTry(target: Target, options: CallOptions): Promise<LeaseResult> {
+  async #lastTry(target: Target, options: RequestOptions): Promise<LeaseResult> {
     // The limit of the call ends it for the caller, and knows whether the event loop was blocked.
     const wait = this.#waits.start({ ...options, waitMs: TRY_TIMEOUT_MS });
     wait.endsWithReport = true;
-    const call = new Call(target, options, wait, TRY_TIMEOUT_MS, this.#cohorts);
+    const request = new LeaseRequest(target, options, wait, TRY_TIMEOUT_MS, this.#localQueues);
     try {
       const claim = claimFor(this.store, target, options, 1, TRY_TIMEOUT_MS);
       const answer = await this.store.acquire(claim, wait);
-      const taken = this.#taken(call, answer);
+      const taken = this.#taken(request, answer);
       const result = taken && !options.signal?.aborted ? taken : giveBack(taken);
       if (isUntold(result, wait)) throw unansweredError(TRY_TIMEOUT_MS);
       if (result.type === "granted") return result;
       return { ...result, holder: result.holder ?? wait.holder, grantsInMs: wait.grantsInMs };
     } finally {
-      this.#end(call);
+      this.#end(request);
     }
   }
 
   /**
-   * The lease for a grant that the store gave to one call; null if the grant has ended. A cohort
-   * makes its leases itself.
+   * The lease for a grant that the store gave to one call; null if the grant has ended. A local
+   * queue makes its leases itself.
    */
-  #taken(call: Call, answer: LeaseResult | Grant): LeaseResult | null {
+  #taken(request: LeaseRequest, answer: LeaseResult | Grant): LeaseResult | null {
     if (answer.type === "busy" || answer instanceof HeldLease) return answer;
-    const lease = this.#keep(answer, call.options, call, call.mayBeShared ? call : null);
+    const lease = this.#keep(
+      answer,
+      request.options,
+      request,
+      request.mayBeShared ? request : null,
+    );
     if (answer.isHandoff) lease?.publishHandoff(false);
     return lease;
   }
 
-  /** `call`: the tenant, where a cohort may take the hold over. Null if the grant has ended. */
+  /**
+   * `call`: the user, where a local queue may take the held grant over. Null if the grant has
+   * ended.
+   */
   #keep(
     grant: Grant,
     options: Options,
     origin: Origin,
-    call: Call | null = null,
+    request: LeaseRequest | null = null,
   ): HeldLease | null {
-    const hold = this.#keeper.keep(grant, call, options);
-    if (!hold) return null;
-    const lease = new HeldLease(hold, origin, this.#keeper, call ?? this.#releases);
-    if (call) call.hold(lease);
-    else hold.tenant = lease;
+    const held = this.#leaseRenewer.keep(grant, request, options);
+    if (!held) return null;
+    const lease = new HeldLease(held, origin, this.#leaseRenewer, request ?? this.#releases);
+    if (request) request.onGrant(lease);
+    else held.user = lease;
     lease.publishHeld();
     return lease;
   }
@@ -318,7 +335,7 @@ function kindOf({ space, mode, limit }: Claim): LockKind {
 }
 
 /** The time is over, and whether the lock is held is not known. */
-function isUntold(result: LeaseResult, wait: WaitTime | null): boolean {
+function isUntold(result: LeaseResult, wait: AcquireWait | null): boolean {
   return result.type === "busy" && !result.mark && wait?.endedBy === "time" && !wait.isInformed;
 }
 

@@ -23,13 +23,13 @@ export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
  * The wait of one acquisition: over by time, by its caller's signal, or because the client closes.
  * The wait sets no timer and hears no signal until a listener is set.
  */
-export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
+export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireWait> {
   readonly startMs: number;
   readonly untilMs: number;
   heapIndex = -1;
   /** Its neighbours among the waits of its client. */
-  before: Place<WaitTime> | null = null;
-  behind: Place<WaitTime> | null = null;
+  before: Place<AcquireWait> | null = null;
+  behind: Place<AcquireWait> | null = null;
   readonly #runtime: Runtime;
   #limits: Limits | undefined;
   readonly #signal: AbortSignal | undefined;
@@ -62,7 +62,7 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   }
 
   /** The wait is its own place. */
-  get value(): WaitTime {
+  get value(): AcquireWait {
     return this;
   }
 
@@ -157,7 +157,7 @@ export class WaitTime implements Wait, AbortListener, Limited, Place<WaitTime> {
   }
 
   /** Takes over the last report of another wait for the same lock. */
-  learnFrom(other: WaitTime): void {
+  learnFrom(other: AcquireWait): void {
     this.#report = other.#report;
   }
 

@@ -6,40 +6,43 @@ import type { HeapItem } from "../time/heap.js";
 import type { HeldLease, Turn } from "./lease.js";
 
 /** The options by which a grant is kept. */
-export type KeepOptions = Pick<Options, "ttlMs" | "renew" | "graceMs" | "maxHoldMs">;
+export type HeldGrantOptions = Pick<Options, "ttlMs" | "renew" | "graceMs" | "maxHoldMs">;
 
-/** Why a hold is over; `detail` has the words of the store, if it said any. */
+/** Why a held grant is over; `detail` has the words of the store, if it said any. */
 export interface Loss {
   readonly reason: LossReason;
   readonly detail: string;
 }
 
-/** The user of a hold, a lease or a cohort: it hears that the hold will end, and that it ended. */
-export interface Tenant {
-  /** The lease that uses the hold now. */
+/**
+ * The user of a held grant, a lease or a local queue: it hears that the held grant will end, and
+ * that it ended.
+ */
+export interface GrantUser {
+  /** The lease that uses the held grant now. */
   readonly lease: HeldLease | null;
-  /** `graceMs` are left; the hold will not be renewed any more. */
+  /** `graceMs` are left; the held grant will not be renewed any more. */
   onWarning(): void;
   onLost(reason: LossReason, detail: string): void;
-  /** The hold was renewed, or its renewal has no answer yet. */
+  /** The held grant was renewed, or its renewal has no answer yet. */
   onRenewal(report: RenewalReport): void;
 }
 
 /**
- * A grant as this process keeps it: until when it may be believed, and what the keeper does for it.
- * It outlives single leases where waiters of this process take turns on it.
+ * A grant as this process keeps it: until when it may be believed, and what the lease renewer does
+ * for it. It outlives single leases where waiters of this process take turns on it.
  */
-export class Hold implements HeapItem, Turn {
+export class HeldGrant implements HeapItem, Turn {
   readonly grant: Grant;
   readonly startMs: number;
-  readonly #options: KeepOptions;
-  /** The renewer of the store sends the renewals, not the keeper. */
+  readonly #options: HeldGrantOptions;
+  /** The renewer of the store sends the renewals, not the lease renewer. */
   readonly hasRenewer: boolean;
   /** Null only until the lease for a new grant is made. */
-  tenant: Tenant | null;
+  user: GrantUser | null;
   renews: boolean;
   ttlMs: number;
-  /** When the keeper has to look at it next. */
+  /** When the lease renewer has to look at it next. */
   dueMs = 0;
   /** When the next renewal is to be sent, unless an answer moves it. */
   renewMs: number;
@@ -56,19 +59,19 @@ export class Hold implements HeapItem, Turn {
   isLive = true;
   isDetached = false;
   heapIndex = -1;
-  /** The next older hold of the name, in the list of the keeper. */
-  older: Hold | undefined;
+  /** The next older held grant of the name, in the list of the lease renewer. */
+  older: HeldGrant | undefined;
   #isWarned = false;
 
   constructor(
     grant: Grant,
-    tenant: Tenant | null,
+    user: GrantUser | null,
     nowMs: number,
-    options: KeepOptions,
+    options: HeldGrantOptions,
     hasRenewer = false,
   ) {
     this.grant = grant;
-    this.tenant = tenant;
+    this.user = user;
     this.startMs = nowMs;
     this.#options = options;
     this.renews = options.renew;
@@ -122,7 +125,7 @@ export class Hold implements HeapItem, Turn {
     return { ttlMs, renew: renews, graceMs, endMs };
   }
 
-  /** Why the hold is over when its time is over. */
+  /** Why the held grant is over when its time is over. */
   get loss(): Loss {
     const reason = this.endMs <= this.grant.deadlineMs ? "max_hold" : "expired";
     return { reason, detail: "" };

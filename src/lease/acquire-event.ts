@@ -2,8 +2,8 @@ import type { HolderView, Store } from "../contract/store.js";
 import type { AcquireEvent } from "../events/events.js";
 import { describe, events } from "../events/publish.js";
 import { withJson } from "../rules/json.js";
-import type { Target } from "./call-options.js";
 import type { LeaseResult } from "./lease.js";
+import type { Target } from "./request-options.js";
 
 /**
  * Publishes one acquisition on `holdfast:acquire`. The outcome goes past the channel and not
@@ -11,22 +11,22 @@ import type { LeaseResult } from "./lease.js";
  * of `tracePromise`, without its promises around promises.
  */
 export function traced(
-  call: TracedCall,
+  request: TracedCall,
   ask: (event: AcquireEvent) => Promise<LeaseResult>,
 ): Promise<LeaseResult> {
-  const { store, target } = call;
+  const { store, target } = request;
   const { start, end } = events.acquire;
   const event: AcquireEvent & { error?: unknown } = describe(store, target.kind, target);
   const startMs = store.runtime.clock.nowMs();
   return start.runStores(event, () => {
     const asked = ask(event).then(
       (result) => {
-        noteResult(event, call, result);
+        noteResult(event, request, result);
         publishEnd(event, store, startMs);
         return result;
       },
       (error: unknown) => {
-        event.outcome = call.signal?.aborted ? "aborted" : "error";
+        event.outcome = request.signal?.aborted ? "aborted" : "error";
         event.error = error;
         publishEnd(event, store, startMs);
         throw error;
@@ -44,11 +44,11 @@ interface TracedCall {
   readonly mayWait: boolean;
 }
 
-function noteResult(event: AcquireEvent, call: TracedCall, result: LeaseResult): void {
+function noteResult(event: AcquireEvent, request: TracedCall, result: LeaseResult): void {
   event.outcome = result.type;
   if (result.type === "granted") event.token = result.token;
-  else if (call.signal?.aborted) event.outcome = "aborted";
-  else if (call.mayWait && !result.mark) event.outcome = "timeout";
+  else if (request.signal?.aborted) event.outcome = "aborted";
+  else if (request.mayWait && !result.mark) event.outcome = "timeout";
   if (result.type === "busy") event.holder ??= viewOf(result.holder);
 }
 

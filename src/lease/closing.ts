@@ -2,21 +2,21 @@ import type { Store } from "../contract/store.js";
 import { StoreError } from "../errors/index.js";
 import { type Timer, within } from "../time/timers.js";
 import { explain } from "./explain.js";
-import type { Keeper } from "./keeper.js";
+import type { LeaseRenewer } from "./lease-renewer.js";
 import { RELEASE_MS, type Releases } from "./releases.js";
 
 /** After so long, `close` finds out whether the store can be reached at all. */
 const DOUBT_MS = 1_000;
 
 /** The end of a client: every lease is given back, as far as the store can be told. */
-export class Shutdown {
+export class Closing {
   readonly #store: Store;
-  readonly #keeper: Keeper;
+  readonly #leaseRenewer: LeaseRenewer;
   readonly #releases: Releases;
 
-  constructor(store: Store, keeper: Keeper, releases: Releases) {
+  constructor(store: Store, leaseRenewer: LeaseRenewer, releases: Releases) {
     this.#store = store;
-    this.#keeper = keeper;
+    this.#leaseRenewer = leaseRenewer;
     this.#releases = releases;
   }
 
@@ -42,15 +42,19 @@ export class Shutdown {
   async #giveBackRepeatedly(): Promise<void> {
     do {
       await this.#giveBack();
-      await this.#keeper.stop();
+      await this.#leaseRenewer.stop();
       // A grant that the store answered in this very moment is known here a few promises later.
       await new Promise<void>((resume) => this.#store.runtime.timers.soon(resume));
-    } while (!this.#releases.isIdle || this.#keeper.leases().length > 0);
+    } while (!this.#releases.isIdle || this.#leaseRenewer.leases().length > 0);
   }
 
   async #giveBack(): Promise<void> {
-    // A cohort may hear of its grant during these releases: that grant is given back, too.
-    for (let leases = this.#keeper.leases(); leases.length > 0; leases = this.#keeper.leases()) {
+    // A local queue may hear of its grant during these releases: that grant is given back, too.
+    for (
+      let leases = this.#leaseRenewer.leases();
+      leases.length > 0;
+      leases = this.#leaseRenewer.leases()
+    ) {
       await Promise.all(leases.map((lease) => lease.close()));
     }
     await this.#releases.settled();

@@ -5,26 +5,26 @@ import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import type { Claim, Grant, KeepTerms } from "../contract/store.js";
 import { present } from "../errors/assert.js";
 import { InternalError, StoreError } from "../errors/index.js";
-import type { Hold, Tenant } from "./hold.js";
-import { Keeper } from "./keeper.js";
+import type { GrantUser, HeldGrant } from "./held-grant.js";
 import type { HeldLease } from "./lease.js";
+import { LeaseRenewer } from "./lease-renewer.js";
 
 const NEVER = new Promise<never>(() => {});
 let runtime: ManualRuntime;
 let store: ScriptedStore;
-let keeper: Keeper;
+let leaseRenewer: LeaseRenewer;
 let tokens: bigint;
 
 interface Kept {
   readonly grant: Grant;
-  readonly hold: Hold;
+  readonly held: HeldGrant;
   readonly onWarning: ReturnType<typeof vi.fn<() => void>>;
   readonly onLost: ReturnType<typeof vi.fn<(reason: string, detail: string) => void>>;
-  readonly onRenewal: ReturnType<typeof vi.fn<Tenant["onRenewal"]>>;
+  readonly onRenewal: ReturnType<typeof vi.fn<GrantUser["onRenewal"]>>;
 }
 
 function keep(
-  given: Partial<Parameters<Keeper["keep"]>[2]> = {},
+  given: Partial<Parameters<LeaseRenewer["keep"]>[2]> = {},
   claim: Partial<Claim> = {},
 ): Kept {
   const options = {
@@ -38,25 +38,25 @@ function keep(
   const name = `n${tokens}`;
   const grant = store.grantFor(claimOf("o", { name, ttlMs: options.ttlMs, ...claim }), tokens);
   const lease = {} as HeldLease;
-  const tenant = { lease, onWarning: vi.fn(), onLost: vi.fn(), onRenewal: vi.fn() };
-  const hold = present(keeper.keep(grant, tenant, options), "a live grant is kept");
-  return { grant, hold, ...tenant };
+  const user = { lease, onWarning: vi.fn(), onLost: vi.fn(), onRenewal: vi.fn() };
+  const held = present(leaseRenewer.keep(grant, user, options), "a live grant is kept");
+  return { grant, held, ...user };
 }
 
 beforeEach(() => {
   runtime = new ManualRuntime();
   store = new ScriptedStore(runtime);
-  keeper = new Keeper(store);
+  leaseRenewer = new LeaseRenewer(store);
   tokens = 0n;
 });
 
 it("keeps a grant once", () => {
-  const { grant, hold } = keep();
+  const { grant, held } = keep();
   const options = { ttlMs: 1_000, renew: true, graceMs: 0, maxHoldMs: 1_000 };
-  expect(() => keeper.keep(grant, null, options)).toThrow(InternalError);
-  expect(hold.isLive).toBe(true);
-  keeper.drop(hold);
-  expect(keeper.keep(grant, null, options)?.isLive).toBe(true);
+  expect(() => leaseRenewer.keep(grant, null, options)).toThrow(InternalError);
+  expect(held.isLive).toBe(true);
+  leaseRenewer.drop(held);
+  expect(leaseRenewer.keep(grant, null, options)?.isLive).toBe(true);
 });
 
 describe("a grant that has ended on its way", () => {
@@ -69,29 +69,29 @@ describe("a grant that has ended on its way", () => {
   ])("%s is given back", async (_title, end: (grant: Grant) => void) => {
     const grant = store.grantFor(claimOf("o", { ttlMs: 1_000 }), 1n);
     end(grant);
-    expect(keeper.keep(grant, null, options)).toBeNull();
+    expect(leaseRenewer.keep(grant, null, options)).toBeNull();
     expect(store.released).toMatchObject([{ grant, withinMs: 5_000 }]);
-    expect([grant.keptBy, keeper.leases(), runtime.alarms]).toEqual([undefined, [], 0]);
+    expect([grant.keptBy, leaseRenewer.leases(), runtime.alarms]).toEqual([undefined, [], 0]);
   });
 
   it("leaves the hold that it would have replaced alone", () => {
     const older = keep({}, { name: "x" });
     const grant = store.grantFor(claimOf("o", { name: "x" }), tokens + 1n);
     grant.deadlineMs = Number.NEGATIVE_INFINITY;
-    expect(keeper.keep(grant, null, options)).toBeNull();
-    expect(keeper.check(older.hold)).toBe(true);
+    expect(leaseRenewer.keep(grant, null, options)).toBeNull();
+    expect(leaseRenewer.check(older.held)).toBe(true);
   });
 });
 
 describe("renewals", () => {
   it("come every third of the ttl, for as long as it is held", async () => {
-    const { onLost, hold } = keep();
+    const { onLost, held } = keep();
     await runtime.advance(9_999);
     expect(store.renewed).toHaveLength(0);
     await runtime.advance(290_001);
     expect(store.renewed).toHaveLength(30);
     expect(onLost).not.toHaveBeenCalled();
-    keeper.drop(hold);
+    leaseRenewer.drop(held);
     await runtime.advance(60_000);
     expect(store.renewed).toHaveLength(30);
   });
@@ -343,10 +343,10 @@ describe("a process that did not run", () => {
   );
 
   it("is told the truth by the first check, before any timer", () => {
-    const { hold, onLost } = keep({ ttlMs: 1_000 });
-    expect(keeper.check(hold)).toBe(true);
+    const { held, onLost } = keep({ ttlMs: 1_000 });
+    expect(leaseRenewer.check(held)).toBe(true);
     runtime.block(1_000);
-    expect(keeper.check(hold)).toBe(false);
+    expect(leaseRenewer.check(held)).toBe(false);
     expect(onLost).toHaveBeenCalledExactlyOnceWith("expired", "");
   });
 });
@@ -365,7 +365,7 @@ describe("an event of the store", () => {
     const grant = store.grantFor(claimOf("o", { name: "x", ttlMs: 30_000 }), 1n);
     store.tell(grant, "revoked", "stuck");
     const options = { ttlMs: 30_000, renew: true, graceMs: 0, maxHoldMs: 60_000 };
-    expect(keeper.keep(grant, null, options)).toBeNull();
+    expect(leaseRenewer.keep(grant, null, options)).toBeNull();
     expect(store.released).toMatchObject([{ grant }]);
   });
 
@@ -384,13 +384,13 @@ describe("a newer grant of the same name", () => {
     const older = keep({}, { name: "x" });
     const newer = keep({}, { name: "x", mode });
     expect(older.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
-    expect([older.hold.isLive, newer.hold.isLive]).toEqual([false, true]);
+    expect([older.held.isLive, newer.held.isLive]).toEqual([false, true]);
   });
 
   it("ends a shared hold only if it is exclusive itself", () => {
     const shared = keep({}, { name: "x", mode: "shared" });
     const other = keep({}, { name: "x", mode: "shared" });
-    expect([shared.hold.isLive, other.hold.isLive]).toEqual([true, true]);
+    expect([shared.held.isLive, other.held.isLive]).toEqual([true, true]);
     keep({}, { name: "x" });
     for (const { onLost } of [shared, other]) {
       expect(onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
@@ -398,11 +398,11 @@ describe("a newer grant of the same name", () => {
   });
 
   it("ends a shared hold after the newest of them was given back", () => {
-    const holds = [1, 2, 3].map(() => keep({}, { name: "x", mode: "shared" }));
-    keeper.drop(holds[2]?.hold as Hold);
-    keeper.drop(holds[0]?.hold as Hold);
+    const held = [1, 2, 3].map(() => keep({}, { name: "x", mode: "shared" }));
+    leaseRenewer.drop(held[2]?.held as HeldGrant);
+    leaseRenewer.drop(held[0]?.held as HeldGrant);
     keep({}, { name: "x" });
-    expect(holds[1]?.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
+    expect(held[1]?.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
   });
 
   it("ends a hold of so many permits that both cannot be held", () => {
@@ -411,15 +411,15 @@ describe("a newer grant of the same name", () => {
     };
     const [two, one] = [keep({}, permits(2, 3)), keep({}, permits(1, 3))];
     keep({}, permits(2, 3));
-    expect([two.hold.isLive, one.hold.isLive]).toEqual([false, true]);
+    expect([two.held.isLive, one.held.isLive]).toEqual([false, true]);
     keep({}, permits(1, 1));
-    expect(one.hold.isLive).toBe(false);
+    expect(one.held.isLive).toBe(false);
   });
 
   it("leaves a hold in another space alone", () => {
     const election = keep({}, { name: "x", space: "election" });
     keep({}, { name: "x" });
-    expect(election.hold.isLive).toBe(true);
+    expect(election.held.isLive).toBe(true);
   });
 
   it.each(["exclusive", "shared"] as const)(
@@ -429,9 +429,9 @@ describe("a newer grant of the same name", () => {
       const newer = keep({}, { name: "x", mode });
       const late = store.grantFor(claimOf("o", { name: "x" }), 5n);
       const options = { ttlMs: 30_000, renew: true, graceMs: 0, maxHoldMs: 30_000 };
-      expect(keeper.keep(late, null, options)).toBeNull();
+      expect(leaseRenewer.keep(late, null, options)).toBeNull();
       expect(store.released).toMatchObject([{ grant: late }]);
-      expect(keeper.check(newer.hold)).toBe(true);
+      expect(leaseRenewer.check(newer.held)).toBe(true);
       keep({}, { name: "x" });
       expect(newer.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
     },
@@ -442,7 +442,7 @@ describe("a newer grant of the same name", () => {
     const newer = keep({}, { name: "x", mode: "shared" });
     tokens = 5n;
     const late = keep({}, { name: "x", mode: "shared" });
-    expect([keeper.check(late.hold), keeper.check(newer.hold)]).toEqual([true, true]);
+    expect([leaseRenewer.check(late.held), leaseRenewer.check(newer.held)]).toEqual([true, true]);
     tokens = 20n;
     keep({}, { name: "x" });
     expect(newer.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
@@ -505,7 +505,7 @@ describe("a detached hold", () => {
         answer = () => resolve(grants.map((one) => store.extend(one)));
       });
     await runtime.advance(10_000);
-    if (detached) keeper.detach(detached.hold);
+    if (detached) leaseRenewer.detach(detached.held);
     expect(store.detached).toEqual([detached?.grant]);
     answer();
     store.onRenew = async (grants) => grants.map((one) => store.extend(one));
@@ -514,7 +514,7 @@ describe("a detached hold", () => {
     expect(detached?.onLost).toHaveBeenCalledWith("expired", "");
     expect(store.released).toEqual([]);
     expect(store.renewed.slice(1).flat()).not.toContain(detached?.grant);
-    expect(keeper.leases()).toHaveLength(2);
+    expect(leaseRenewer.leases()).toHaveLength(2);
   });
 });
 
@@ -532,7 +532,7 @@ describe("with a renewer", () => {
   });
 
   it("sends no renewals, and goes by the deadlines that the renewer moves", async () => {
-    const { grant, hold, onLost } = keep({ maxHoldMs: 3_600_000 });
+    const { grant, held, onLost } = keep({ maxHoldMs: 3_600_000 });
     const endMs = runtime.nowMs + 3_600_000;
     expect(terms).toEqual([{ ttlMs: 30_000, renew: true, graceMs: 0, endMs }]);
     for (let renewal = 0; renewal < 10; renewal += 1) {
@@ -540,34 +540,34 @@ describe("with a renewer", () => {
       store.extend(grant);
     }
     expect(store.renewed).toEqual([]);
-    expect(keeper.check(hold)).toBe(true);
+    expect(leaseRenewer.check(held)).toBe(true);
     await runtime.advance(30_000);
     expect(onLost).toHaveBeenCalledWith("expired", "");
   });
 
   it("tells the renewer that the grace has begun, and that a ttl has changed", async () => {
-    const { hold, onWarning } = keep({ graceMs: 5_000 });
-    await keeper.renew(hold, 60_000);
+    const { held, onWarning } = keep({ graceMs: 5_000 });
+    await leaseRenewer.renew(held, 60_000);
     expect(terms.at(-1)).toMatchObject({ ttlMs: 60_000, renew: true });
     await runtime.advance(60_000 - 5_000);
     expect(onWarning).toHaveBeenCalledOnce();
     expect(terms.at(-1)).toMatchObject({ renew: false });
-    keeper.setTtl(hold, 60_000);
+    leaseRenewer.setTtl(held, 60_000);
     expect(terms).toHaveLength(3);
   });
 
   it("sends no renewal after one that a caller asked for and that failed", async () => {
-    const { hold } = keep();
+    const { held } = keep();
     store.onRenew = () => Promise.reject(new Error("away"));
-    expect(await keeper.renew(hold, 30_000)).toMatchObject({ type: "unknown" });
+    expect(await leaseRenewer.renew(held, 30_000)).toMatchObject({ type: "unknown" });
     await runtime.advance(20_000);
     expect(store.renewed).toHaveLength(1);
   });
 
   it("hears of a loss in the first look, with the reason of the store", () => {
-    const { grant, hold, onLost } = keep();
+    const { grant, held, onLost } = keep();
     known = () => store.tell(grant, "revoked", "stuck");
-    expect(keeper.check(hold)).toBe(false);
+    expect(leaseRenewer.check(held)).toBe(false);
     expect(onLost).toHaveBeenCalledOnce();
     expect(onLost).toHaveBeenCalledWith("revoked", "stuck");
   });
@@ -582,11 +582,11 @@ describe("with a renewer", () => {
   });
 
   it("passes on what the renewer says of renewals", () => {
-    const { grant, hold, onRenewal } = keep();
+    const { grant, held, onRenewal } = keep();
     const note = { outcome: "renewed", atMs: 1, beforeMs: 2, afterMs: 3 } as const;
     store.tellRenewal(grant, note);
     expect(onRenewal).toHaveBeenCalledWith(expect.objectContaining(note));
-    keeper.drop(hold);
+    leaseRenewer.drop(held);
     store.tellRenewal(grant, note);
     expect(onRenewal).toHaveBeenCalledOnce();
   });

@@ -3,10 +3,10 @@
  *
  * One timer for all holds, in a heap by what is due next. Unknown is not lost: a renewal without an
  * answer is sent again, and again, until the deadline (see rules/renewal-pace.ts); only the store's
- * word that the grant is gone, or the deadline by our own clock, ends a hold. The clock is compared
- * before every step, so a process that was stopped, blocked or asleep first ends what is over and
- * never renews it. Where the store has a renewer, that thread sends the renewals, and moves the
- * deadlines on; the keeper compares them with the clock all the same.
+ * word that the grant is gone, or the deadline by our own clock, ends a held grant. The clock is
+ * compared before every step, so a process that was stopped, blocked or asleep first ends what is
+ * over and never renews it. Where the store has a renewer, that thread sends the renewals, and
+ * moves the deadlines on; the lease renewer compares them with the clock all the same.
  */
 
 import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../contract/store.js";
@@ -20,8 +20,8 @@ import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
 import { WorkUnderWay } from "../time/work-under-way.js";
 import { explain } from "./explain.js";
-import { Hold, type KeepOptions, type Loss, type Tenant } from "./hold.js";
-import { HoldsByName } from "./holds-by-name.js";
+import { type GrantUser, HeldGrant, type HeldGrantOptions, type Loss } from "./held-grant.js";
+import { HeldGrants } from "./held-grants.js";
 import type { HeldLease } from "./lease.js";
 import { releaseIn } from "./releases.js";
 
@@ -33,16 +33,19 @@ const ALONG_PART = 30;
 const CLEANUP_MS = 5_000;
 /** How long the store may look for the reason of a silence before the silence is reported. */
 const EXPLAIN_MS = 100;
-/** Timers stop while the machine sleeps, leases do not: so soon after it the keeper looks again. */
+/**
+ * Timers stop while the machine sleeps, leases do not: so soon after it the lease renewer looks
+ * again.
+ */
 const MAX_NAP_MS = 1_000;
 
 const REPLACED: Loss = { reason: "replaced", detail: "" };
 const RESUMED: Loss = { reason: "replaced", detail: "this process resumed it by its handle" };
 
-export class Keeper {
+export class LeaseRenewer {
   readonly #store: Store;
-  readonly #holds = new Heap<Hold>((a, b) => a.dueMs < b.dueMs);
-  readonly #byName = new HoldsByName();
+  readonly #heldGrants = new Heap<HeldGrant>((a, b) => a.dueMs < b.dueMs);
+  readonly #byName = new HeldGrants();
   /** Grants that the store ended before they were kept here. */
   readonly #endedEarly = new WeakSet<Grant>();
   readonly #cleanups = new WorkUnderWay();
@@ -63,8 +66,8 @@ export class Keeper {
   /** The leases that this process holds, detached ones excepted. */
   leases(): HeldLease[] {
     const leases: HeldLease[] = [];
-    for (const { isDetached, tenant } of this.#holds.values()) {
-      if (!isDetached && tenant?.lease) leases.push(tenant.lease);
+    for (const { isDetached, user } of this.#heldGrants.values()) {
+      if (!isDetached && user?.lease) leases.push(user.lease);
     }
     return leases;
   }
@@ -73,7 +76,7 @@ export class Keeper {
    * Keeps a grant. Returns null if the grant has ended on its way here: it is given back, and no
    * caller may get a lease of it.
    */
-  keep(grant: Grant, tenant: Tenant | null, options: KeepOptions): Hold | null {
+  keep(grant: Grant, user: GrantUser | null, options: HeldGrantOptions): HeldGrant | null {
     assert(!grant.keptBy, "a grant is kept by one hold");
     const { runtime, renewer } = this.#store;
     const nowMs = runtime.clock.exactMs();
@@ -82,21 +85,21 @@ export class Keeper {
       this.#giveBack(grant);
       return null;
     }
-    const hold = new Hold(grant, tenant, nowMs, options, renewer !== undefined);
+    const held = new HeldGrant(grant, user, nowMs, options, renewer !== undefined);
     this.#endOlder(grant);
-    grant.keptBy = hold;
-    this.#byName.add(hold);
-    this.#holds.push(hold);
-    renewer?.keep(grant, hold.terms);
-    if (hold.dueMs < this.#timerMs) this.#arm();
-    return hold;
+    grant.keptBy = held;
+    this.#byName.add(held);
+    this.#heldGrants.push(held);
+    renewer?.keep(grant, held.terms);
+    if (held.dueMs < this.#timerMs) this.#arm();
+    return held;
   }
 
   /** Further renewals are for this time. */
-  setTtl(hold: Hold, ttlMs: number): void {
-    if (hold.ttlMs === ttlMs) return;
-    hold.ttlMs = ttlMs;
-    this.#store.renewer?.keep(hold.grant, hold.terms);
+  setTtl(held: HeldGrant, ttlMs: number): void {
+    if (held.ttlMs === ttlMs) return;
+    held.ttlMs = ttlMs;
+    this.#store.renewer?.keep(held.grant, held.terms);
   }
 
   /**
@@ -112,43 +115,45 @@ export class Keeper {
     return null;
   }
 
-  /** The tenant is done with it. */
-  drop(hold: Hold): void {
-    hold.isLive = false;
-    if (!hold.isDetached) this.#noteGivenBack(hold.grant, hold.ttlMs);
-    this.#holds.remove(hold);
-    hold.grant.keptBy = undefined;
-    this.#byName.remove(hold);
+  /** The user is done with it. */
+  drop(held: HeldGrant): void {
+    held.isLive = false;
+    if (!held.isDetached) this.#noteGivenBack(held.grant, held.ttlMs);
+    this.#heldGrants.remove(held);
+    held.grant.keptBy = undefined;
+    this.#byName.remove(held);
   }
 
   /** Another process may keep the grant from now on: here it is known only up to its deadline. */
-  detach(hold: Hold): void {
-    hold.detach();
-    this.#store.detach(hold.grant);
-    this.#holds.update(hold);
-    if (hold.dueMs < this.#timerMs) this.#arm();
+  detach(held: HeldGrant): void {
+    held.detach();
+    this.#store.detach(held.grant);
+    this.#heldGrants.update(held);
+    if (held.dueMs < this.#timerMs) this.#arm();
   }
 
-  /** Ends the hold if its deadline has passed; true while it holds. */
-  check(hold: Hold): boolean {
-    if (hold.isLive) this.#store.renewer?.catchUp(hold.grant);
+  /** Ends the held grant if its deadline has passed; true while it holds. */
+  check(held: HeldGrant): boolean {
+    if (held.isLive) this.#store.renewer?.catchUp(held.grant);
     // rule: held-by-the-clock
-    if (hold.isLive && this.#store.runtime.clock.exactMs() >= hold.deadlineMs) {
-      this.#lose(hold, hold.loss);
+    if (held.isLive && this.#store.runtime.clock.exactMs() >= held.deadlineMs) {
+      this.#lose(held, held.loss);
     }
-    return hold.isLive;
+    return held.isLive;
   }
 
-  /** The store said, in an answer that the keeper did not ask for, that the grant is gone. */
-  end(hold: Hold, loss: Loss): void {
-    if (hold.isLive) this.#lose(hold, loss);
+  /**
+   * The store said, in an answer that the lease renewer did not ask for, that the grant is gone.
+   */
+  end(held: HeldGrant, loss: Loss): void {
+    if (held.isLive) this.#lose(held, loss);
   }
 
   /** Renews at once, for a longer or the same time. */
-  async renew(hold: Hold, ttlMs: number): Promise<Renewal> {
-    const leastMs = Math.max(this.#store.traits.minTtlMs, 2 * hold.graceMs + 1);
-    this.setTtl(hold, checkDuration("ttlMs", ttlMs, leastMs));
-    const [renewal] = await this.#send([hold]);
+  async renew(held: HeldGrant, ttlMs: number): Promise<Renewal> {
+    const leastMs = Math.max(this.#store.traits.minTtlMs, 2 * held.graceMs + 1);
+    this.setTtl(held, checkDuration("ttlMs", ttlMs, leastMs));
+    const [renewal] = await this.#send([held]);
     return present(renewal, "a store answers every renewal");
   }
 
@@ -193,15 +198,15 @@ export class Keeper {
     }
   }
 
-  /** This process has resumed the lease: the store tells of its end only to the new hold. */
-  #handOver(older: Hold): void {
+  /** This process has resumed the lease: the store tells of its end only to the new held grant. */
+  #handOver(older: HeldGrant): void {
     if (!older.isLive) return;
     if (!older.isDetached) this.detach(older);
     this.#lose(older, RESUMED);
   }
 
   #arm(): void {
-    const next = this.#holds.peek();
+    const next = this.#heldGrants.peek();
     if (!next) return;
     const { clock, timers } = this.#store.runtime;
     this.#timer?.cancel();
@@ -215,99 +220,99 @@ export class Keeper {
   #tick(): void {
     this.#timerMs = Number.POSITIVE_INFINITY;
     const nowMs = this.#store.runtime.clock.exactMs();
-    const first = this.#holds.peek();
+    const first = this.#heldGrants.peek();
     if (first && first.dueMs > nowMs) return this.#arm();
-    const batch: Hold[] = [];
-    const unanswered: Hold[] = [];
-    for (let hold = this.#holds.peek(); hold; hold = this.#holds.peek()) {
-      if (hold.dueMs > nowMs && !isDueAlong(hold, nowMs)) break;
-      this.#store.renewer?.catchUp(hold.grant);
-      if (!hold.isLive) continue;
+    const batch: HeldGrant[] = [];
+    const unanswered: HeldGrant[] = [];
+    for (let held = this.#heldGrants.peek(); held; held = this.#heldGrants.peek()) {
+      if (held.dueMs > nowMs && !isDueAlong(held, nowMs)) break;
+      this.#store.renewer?.catchUp(held.grant);
+      if (!held.isLive) continue;
       // rule: no-renewal-after-the-deadline
-      if (nowMs >= hold.deadlineMs) {
-        this.#lose(hold, hold.loss);
+      if (nowMs >= held.deadlineMs) {
+        this.#lose(held, held.loss);
         continue;
       }
-      if (nowMs >= hold.warningMs && hold.warn()) this.#warn(hold);
-      if (hold.renews && isDueAlong(hold, nowMs)) {
+      if (nowMs >= held.warningMs && held.warn()) this.#warn(held);
+      if (held.renews && isDueAlong(held, nowMs)) {
         if (batch.length === MAX_BATCH) break;
-        batch.push(hold);
-        if (!hold.isUnanswered) hold.askedMs = nowMs;
+        batch.push(held);
+        if (!held.isUnanswered) held.askedMs = nowMs;
         // If this timer is late, the answer may have arrived while the event loop was blocked.
-        else if (nowMs < hold.renewMs + retryAfterMs(hold.ttlMs)) unanswered.push(hold);
-        hold.isUnanswered = true;
-        hold.renewMs = nowMs + repeatAfterMs(hold.warningMs - nowMs, hold.ttlMs);
+        else if (nowMs < held.renewMs + retryAfterMs(held.ttlMs)) unanswered.push(held);
+        held.isUnanswered = true;
+        held.renewMs = nowMs + repeatAfterMs(held.warningMs - nowMs, held.ttlMs);
       }
-      this.#replan(hold);
+      this.#replan(held);
     }
     if (batch.length > 0) void this.#send(batch);
     this.#arm();
     if (unanswered.length > 0) void this.#reportSilence(unanswered);
   }
 
-  async #send(batch: readonly Hold[]): Promise<readonly Renewal[]> {
+  async #send(batch: readonly HeldGrant[]): Promise<readonly Renewal[]> {
     const { clock } = this.#store.runtime;
     const sentMs = clock.nowMs();
     const deadlines = batch.map(({ deadlineMs }) => deadlineMs);
-    const requests = batch.map((hold) => ++hold.requests);
+    const requests = batch.map((held) => ++held.requests);
     let renewals: readonly Renewal[];
     try {
       renewals = await this.#store.renew(batch.map(({ grant, ttlMs }) => ({ grant, ttlMs })));
     } catch (error) {
       renewals = batch.map(() => ({ type: "unknown", error }));
     }
-    batch.forEach((hold, index) => {
+    batch.forEach((held, index) => {
       const renewal = renewals[index];
-      if (!hold.isLive || !renewal) return;
+      if (!held.isLive || !renewal) return;
       const beforeMs = present(deadlines[index], "every hold has a deadline");
       const request = present(requests[index], "every request has a number");
-      this.#onRenewal(hold, renewal, { request, sentMs, beforeMs });
+      this.#onRenewal(held, renewal, { request, sentMs, beforeMs });
     });
     return renewals;
   }
 
   /** `beforeMs`: its deadline when the renewal was sent. */
   #onRenewal(
-    hold: Hold,
+    held: HeldGrant,
     renewal: Renewal,
     { request, sentMs, beforeMs }: { request: number; sentMs: number; beforeMs: number },
   ): void {
     // rule: unknown-is-not-lost
     if (renewal.type === "gone") {
-      hold.isUnanswered = false;
-      return this.#lose(hold, renewal);
+      held.isUnanswered = false;
+      return this.#lose(held, renewal);
     }
     const isRenewed = renewal.type === "renewed";
-    if (request <= hold.answered) return this.#onCopy(hold, isRenewed, sentMs);
-    hold.isUnanswered = false;
+    if (request <= held.answered) return this.#onCopy(held, isRenewed, sentMs);
+    held.isUnanswered = false;
     const { clock } = this.#store.runtime;
     // rule: renewals-come-in-time
-    hold.renewMs = isRenewed ? hold.renewalDueMs(sentMs) : clock.nowMs() + retryAfterMs(hold.ttlMs);
-    if (hold.hasRenewer) hold.renewMs = Number.POSITIVE_INFINITY;
-    this.#replan(hold);
-    if (hold.dueMs < this.#timerMs) this.#arm();
+    held.renewMs = isRenewed ? held.renewalDueMs(sentMs) : clock.nowMs() + retryAfterMs(held.ttlMs);
+    if (held.hasRenewer) held.renewMs = Number.POSITIVE_INFINITY;
+    this.#replan(held);
+    if (held.dueMs < this.#timerMs) this.#arm();
     if (isRenewed) {
-      hold.answered = hold.requests;
-      hold.tenant?.onRenewal(this.#report(hold, "renewed", { beforeMs }));
-    } else this.#reportFailure(hold, request, renewal.error);
+      held.answered = held.requests;
+      held.user?.onRenewal(this.#report(held, "renewed", { beforeMs }));
+    } else this.#reportFailure(held, request, renewal.error);
   }
 
   /** A copy of a renewal that was answered before. If it was sent later, it renewed for longer. */
-  #onCopy(hold: Hold, isRenewed: boolean, sentMs: number): void {
-    if (!isRenewed || hold.isUnanswered) return;
-    hold.renewMs = Math.max(hold.renewMs, hold.renewalDueMs(sentMs));
-    this.#replan(hold);
+  #onCopy(held: HeldGrant, isRenewed: boolean, sentMs: number): void {
+    if (!isRenewed || held.isUnanswered) return;
+    held.renewMs = Math.max(held.renewMs, held.renewalDueMs(sentMs));
+    this.#replan(held);
   }
 
   /** Reports holds whose renewal was just repeated, with one look for the reason. */
-  async #reportSilence(holds: readonly Hold[]): Promise<void> {
-    const silences = holds.map((hold) => ({ hold, request: hold.requests - 1 }));
-    const askedMs = Math.min(...holds.map((hold) => hold.askedMs));
+  async #reportSilence(held: readonly HeldGrant[]): Promise<void> {
+    const silences = held.map((held) => ({ held, request: held.requests - 1 }));
+    const askedMs = Math.min(...held.map((held) => held.askedMs));
     // A held lease does not keep the process alive.
     const error = await explain(this.#store, this.#silence(askedMs), EXPLAIN_MS, false);
-    for (const { hold, request } of silences) {
+    for (const { held, request } of silences) {
       // A listener may end any hold.
-      if (hold.isLive && hold.isUnanswered) this.#reportFailure(hold, request, error);
+      if (held.isLive && held.isUnanswered) this.#reportFailure(held, request, error);
     }
   }
 
@@ -318,14 +323,14 @@ export class Keeper {
   }
 
   /** Reports the failure of each request once. */
-  #reportFailure(hold: Hold, request: number, error: unknown): void {
-    if (request <= hold.reported) return;
-    hold.reported = request;
-    hold.tenant?.onRenewal(this.#report(hold, "failed", { error }));
+  #reportFailure(held: HeldGrant, request: number, error: unknown): void {
+    if (request <= held.reported) return;
+    held.reported = request;
+    held.user?.onRenewal(this.#report(held, "failed", { error }));
   }
 
   #report(
-    { deadlineMs: afterMs }: Hold,
+    { deadlineMs: afterMs }: HeldGrant,
     outcome: RenewalReport["outcome"],
     { beforeMs = afterMs, error }: { beforeMs?: number; error?: unknown } = {},
   ): RenewalReport {
@@ -333,39 +338,39 @@ export class Keeper {
     return error === undefined ? report : { ...report, error };
   }
 
-  #warn(hold: Hold): void {
+  #warn(held: HeldGrant): void {
     // A detached grant is not the renewer's any more.
-    if (!hold.isDetached) this.#store.renewer?.keep(hold.grant, hold.terms);
-    hold.tenant?.onWarning();
+    if (!held.isDetached) this.#store.renewer?.keep(held.grant, held.terms);
+    held.user?.onWarning();
   }
 
-  #replan(hold: Hold): void {
-    hold.plan();
-    this.#holds.update(hold);
+  #replan(held: HeldGrant): void {
+    held.plan();
+    this.#heldGrants.update(held);
   }
 
   #onEvent(event: StoreEvent): void {
-    const hold = event.grant.keptBy;
+    const held = event.grant.keptBy;
     if (event.type === "renewal") {
-      if (hold instanceof Hold) hold.tenant?.onRenewal(event);
+      if (held instanceof HeldGrant) held.user?.onRenewal(event);
       return;
     }
-    if (hold instanceof Hold) this.#lose(hold, event);
+    if (held instanceof HeldGrant) this.#lose(held, event);
     // The caller may not have the grant yet.
     else this.#endedEarly.add(event.grant);
   }
 
-  #lose(hold: Hold, { reason, detail: told }: Loss): void {
+  #lose(held: HeldGrant, { reason, detail: told }: Loss): void {
     const detail = cutReason(told);
-    this.drop(hold);
+    this.drop(held);
     // The deadline came before an answer to the last request.
-    if (reason === "expired" && hold.isUnanswered) {
-      this.#reportFailure(hold, hold.requests, this.#silence(hold.askedMs));
+    if (reason === "expired" && held.isUnanswered) {
+      this.#reportFailure(held, held.requests, this.#silence(held.askedMs));
     }
-    if (hold.isDetached) return hold.tenant?.onLost(reason, detail);
-    this.#giveBack(hold.grant);
+    if (held.isDetached) return held.user?.onLost(reason, detail);
+    this.#giveBack(held.grant);
     // rule: loss-is-told
-    hold.tenant?.onLost(reason, detail);
+    held.user?.onLost(reason, detail);
   }
 
   /**
@@ -380,9 +385,9 @@ export class Keeper {
 }
 
 /** A renewal without an answer yet is not repeated along with other renewals. */
-function isDueAlong(hold: Hold, nowMs: number): boolean {
-  const alongMs = hold.isUnanswered ? 0 : hold.ttlMs / ALONG_PART;
-  return hold.renews && hold.renewMs <= nowMs + alongMs;
+function isDueAlong(held: HeldGrant, nowMs: number): boolean {
+  const alongMs = held.isUnanswered ? 0 : held.ttlMs / ALONG_PART;
+  return held.renews && held.renewMs <= nowMs + alongMs;
 }
 
 function fitTogether(a: Grant, b: Grant): boolean {

@@ -1,9 +1,9 @@
 import type { Busy, Store } from "../contract/store.js";
 import { StoreError } from "../errors/index.js";
 import type { Limited, Limits } from "../time/limits.js";
-import type { Call } from "./call.js";
+import type { AcquireWait } from "./acquire-wait.js";
 import { explain } from "./explain.js";
-import type { WaitTime } from "./wait-time.js";
+import type { LeaseRequest } from "./lease-request.js";
 
 /** A call ends this long after its wait at the latest, whatever the store does. */
 export const GRACE_MS = 250;
@@ -24,8 +24,8 @@ const STEPS_TO_EXPLAIN = 2;
  * Ends one call in time. The store may take longer to give up: what it answers then is given back.
  * The withdrawal of the owner goes on in the store, so exclusion does not rest on this.
  */
-export class CallLimit implements Limited {
-  readonly #call: Call;
+export class RequestLimit implements Limited {
+  readonly #request: LeaseRequest;
   readonly #store: Store;
   readonly #limits: Limits;
   readonly #startMs: number;
@@ -39,10 +39,10 @@ export class CallLimit implements Limited {
   heapIndex = -1;
 
   /** The call may take `patienceMs` from now on, or from the end of its wait. */
-  constructor(call: Call, store: Store, limits: Limits, patienceMs: number) {
-    const { wait } = call;
+  constructor(request: LeaseRequest, store: Store, limits: Limits, patienceMs: number) {
+    const { wait } = request;
     const nowMs = store.runtime.clock.nowMs();
-    this.#call = call;
+    this.#request = request;
     this.#store = store;
     this.#limits = limits;
     this.#startMs = wait ? wait.startMs : nowMs;
@@ -81,22 +81,24 @@ export class CallLimit implements Limited {
   }
 
   #conclude(): void {
-    const call = this.#call;
-    const { wait, options, target } = call;
+    const request = this.#request;
+    const { wait, options, target } = request;
     // The calls behind this one ask the store themselves.
-    if (call.lease === null) call.leave();
-    if (options.signal?.aborted) return call.reject(options.signal.reason);
+    if (request.lease === null) request.leave();
+    if (options.signal?.aborted) return request.reject(options.signal.reason);
     if (wait?.isInformed) return this.#resolveBusy(wait);
     const error = this.#explained ?? this.failure ?? this.#error();
-    call.reject(error instanceof StoreError ? error.about(target.name, this.#store.name) : error);
+    request.reject(
+      error instanceof StoreError ? error.about(target.name, this.#store.name) : error,
+    );
   }
 
-  #resolveBusy({ holder, grantsInMs }: WaitTime): void {
+  #resolveBusy({ holder, grantsInMs }: AcquireWait): void {
     const busy: Busy = { type: "busy", holder, mark: null, grantsInMs };
     try {
-      this.#call.resolve(this.#call.told(busy));
+      this.#request.resolve(this.#request.told(busy));
     } catch (error) {
-      this.#call.reject(error);
+      this.#request.reject(error);
     }
   }
 

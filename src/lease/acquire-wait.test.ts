@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import type { Runtime } from "../time/runtime.js";
 import type { Timer } from "../time/timers.js";
-import { WaitTime } from "./wait-time.js";
+import { AcquireWait } from "./acquire-wait.js";
 
 let runtime: ManualRuntime;
 
@@ -14,7 +14,7 @@ describe("a wait", () => {
   it("sets no timer and hears no signal until a listener is set", () => {
     const controller = new AbortController();
     const listen = vi.spyOn(controller.signal, "addEventListener");
-    new WaitTime(runtime, 1_000, controller.signal);
+    new AcquireWait(runtime, 1_000, controller.signal);
     expect(runtime.alarms).toBe(0);
     expect(listen).not.toHaveBeenCalled();
   });
@@ -22,9 +22,9 @@ describe("a wait", () => {
   it("without a listener is over all the same, for a store that looks", () => {
     const controller = new AbortController();
     const waits = [
-      new WaitTime(runtime, 1_000, undefined),
-      new WaitTime(runtime, 1_000, controller.signal),
-      new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined),
+      new AcquireWait(runtime, 1_000, undefined),
+      new AcquireWait(runtime, 1_000, controller.signal),
+      new AcquireWait(runtime, Number.POSITIVE_INFINITY, undefined),
     ];
     const ends = (): unknown[] => waits.map(({ ended, endedBy }) => ended && endedBy);
     expect(ends()).toEqual([false, false, false]);
@@ -34,7 +34,7 @@ describe("a wait", () => {
   });
 
   it("is over by time, which counts from its start", async () => {
-    const wait = new WaitTime(runtime, 1_000, undefined);
+    const wait = new AcquireWait(runtime, 1_000, undefined);
     runtime.block(400);
     const ended = vi.fn();
     wait.onEnd(ended);
@@ -47,7 +47,7 @@ describe("a wait", () => {
   });
 
   it("that ends with a report is informed, though the process stopped meanwhile", async () => {
-    const wait = new WaitTime(runtime, 2_000, undefined);
+    const wait = new AcquireWait(runtime, 2_000, undefined);
     wait.endsWithReport = true;
     wait.onEnd(() => {});
     expect(wait.isInformed).toBe(false);
@@ -65,7 +65,7 @@ describe("a wait", () => {
     };
     const { clock, random, timers } = runtime;
     const early: Runtime = { clock, random, timers: { ...timers, after } };
-    const wait = new WaitTime(early, 1_000, undefined);
+    const wait = new AcquireWait(early, 1_000, undefined);
     const ended = vi.fn();
     wait.onEnd(ended);
     runtime.block(999.5);
@@ -78,21 +78,21 @@ describe("a wait", () => {
 
   it("is over by its signal, also by one that had aborted before", () => {
     const controller = new AbortController();
-    const wait = new WaitTime(runtime, 1_000, controller.signal);
+    const wait = new AcquireWait(runtime, 1_000, controller.signal);
     const ended = vi.fn();
     wait.onEnd(ended);
     controller.abort();
     expect(ended).toHaveBeenCalledTimes(1);
     expect(wait.endedBy).toBe("signal");
     expect(runtime.keepsAlive).toBe(false);
-    const late = new WaitTime(runtime, 1_000, controller.signal);
+    const late = new AcquireWait(runtime, 1_000, controller.signal);
     late.onEnd(ended);
     expect(late.endedBy).toBe("signal");
     expect(ended).toHaveBeenCalledTimes(2);
   });
 
   it("ends once, and tells who asks later at once", () => {
-    const wait = new WaitTime(runtime, 1_000, undefined);
+    const wait = new AcquireWait(runtime, 1_000, undefined);
     wait.end("closed");
     wait.end("signal");
     expect(wait.endedBy).toBe("closed");
@@ -102,7 +102,7 @@ describe("a wait", () => {
   });
 
   it("tells the last who asked: it passes on from one attempt to the next", () => {
-    const wait = new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
+    const wait = new AcquireWait(runtime, Number.POSITIVE_INFINITY, undefined);
     const [first, second] = [vi.fn(), vi.fn()];
     wait.onEnd(first);
     wait.onEnd(second);
@@ -114,7 +114,7 @@ describe("a wait", () => {
   it("that is settled keeps neither process nor signal, and tells nothing", async () => {
     const controller = new AbortController();
     const unlisten = vi.spyOn(controller.signal, "removeEventListener");
-    const wait = new WaitTime(runtime, 1_000, controller.signal);
+    const wait = new AcquireWait(runtime, 1_000, controller.signal);
     const ended = vi.fn();
     wait.onEnd(ended);
     expect(runtime.keepsAlive).toBe(true);
@@ -128,7 +128,7 @@ describe("a wait", () => {
   });
 
   it("without an end sets no timer", () => {
-    const wait = new WaitTime(runtime, Number.POSITIVE_INFINITY, undefined);
+    const wait = new AcquireWait(runtime, Number.POSITIVE_INFINITY, undefined);
     wait.onEnd(() => {});
     expect(wait.untilMs).toBe(Number.POSITIVE_INFINITY);
     expect(runtime.alarms).toBe(0);

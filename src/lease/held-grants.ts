@@ -1,0 +1,50 @@
+import type { Claim } from "../contract/store.js";
+import { LoneMap } from "../rules/lone-map.js";
+import type { Space } from "../rules/name.js";
+import type { HeldGrant } from "./held-grant.js";
+
+type LockId = Pick<Claim, "space" | "name">;
+
+const NONE: readonly HeldGrant[] = [];
+
+/** The holds of one client, by the names of their locks: most names have one. */
+export class HeldGrants {
+  /** The held grant with the highest token of each name; each leads to the next older one. */
+  readonly #newest: Readonly<Record<Space, LoneMap<string, HeldGrant>>> = {
+    lock: new LoneMap(),
+    election: new LoneMap(),
+    once: new LoneMap(),
+  };
+
+  /** The holds of a name, the newest first, as they are now: a loss may end others. */
+  at({ space, name }: LockId): readonly HeldGrant[] {
+    const newest = this.#newest[space].get(name);
+    if (!newest) return NONE;
+    const held: HeldGrant[] = [];
+    for (let next: HeldGrant | undefined = newest; next; next = next.older) held.push(next);
+    return held;
+  }
+
+  add(held: HeldGrant): void {
+    const { space, name } = held.grant.claim;
+    let newer: HeldGrant | undefined;
+    let next = this.#newest[space].get(name);
+    for (; next && next.token > held.token; next = next.older) newer = next;
+    held.older = next;
+    if (newer) newer.older = held;
+    else this.#newest[space].set(name, held);
+  }
+
+  remove(held: HeldGrant): void {
+    const { space, name } = held.grant.claim;
+    const newest = this.#newest[space];
+    let newer = newest.get(name);
+    if (newer === held) {
+      if (held.older) newest.set(name, held.older);
+      else newest.delete(name);
+    }
+    while (newer && newer.older !== held) newer = newer.older;
+    if (newer) newer.older = held.older;
+    held.older = undefined;
+  }
+}
