@@ -25,13 +25,13 @@ const PROGRAMS = [
 ];
 
 /**
- * All that a program loads with its first lock, whichever its store is, stands in one file. The
- * ledger runs in the stores of one machine only, and peers are loaded with a URL.
+ * All that a program loads with its first lock, whichever its store is, is in one file. The ledger
+ * runs in the stores of one machine only; peers are loaded with a URL, and doctors on demand.
  */
 const NOT_CORE = [
   /^[/\\]((?:stores|families)[/\\][\w-]+|cli|compat|conformance|cron|dashboard|nest|thread)[/\\]/,
   /^[/\\]telemetry[/\\]/,
-  /[/\\](ledger|upkeep|peers)\.js$/,
+  /[/\\](doctor|examination|ledger|upkeep|peers)\.js$/,
 ];
 
 /** What several verbs of the command use, apart from the demo, which starts files of its own. */
