@@ -34,9 +34,10 @@ export class Cleanups {
   /**
    * Gives back a grant whose acquisition has ended. An owner that holds here does so by this very
    * grant, or by a later one after the offer had lapsed: then the news is old, and nothing is given
-   * back.
+   * back. The same is true of an owner that was detached here, and may hold in another client.
    */
   refuse(key: string, owner: string): void {
+    if (this.#client.grants.wasDetached(owner)) return;
     // A second release must not leave a shorter tombstone than the first.
     const tombstoneUs = this.#tombstones.get(owner) ?? 0;
     // rule: late-push-spares-the-holder

@@ -6,9 +6,14 @@ import { LedgerGrant } from "./ledger-grant.js";
 /** The owners of one client: an owner has an acquisition that is under way, and then its grant. */
 export type Owners = LoneMap<string, Acquisition | LedgerGrant>;
 
+/** A late push is about one of the latest grants. */
+const MAX_DETACHED = 10_000;
+
 /** The grants of this client: an owner has one grant at most. */
 export class Grants {
   readonly #owners: Owners;
+  /** The owners whose grants another client may keep, the oldest first. */
+  readonly #detached = new Set<string>();
   #seenToken = 0;
   /** Hears of a grant that ended without its holder's doing. */
   onGone: (event: GoneEvent) => void = () => {};
@@ -33,6 +38,14 @@ export class Grants {
     const { owner } = grant.claim;
     // This client may have resumed the grant: then its owner has another one.
     if (this.#owners.get(owner) === grant) this.#owners.delete(owner);
+    this.#detached.add(owner);
+    const [oldest] = this.#detached;
+    if (this.#detached.size > MAX_DETACHED && oldest !== undefined) this.#detached.delete(oldest);
+  }
+
+  /** A release by this client would end the lease of another one. */
+  wasDetached(owner: string): boolean {
+    return this.#detached.has(owner);
   }
 
   of(owner: string): LedgerGrant | undefined {

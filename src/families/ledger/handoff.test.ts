@@ -130,6 +130,22 @@ describe("a pushed grant", () => {
     expect(server.view(KEY).holders).toEqual([]);
   });
 
+  it("that comes late spares a lease that this client detached", async () => {
+    arbiter.pushes = "kept";
+    const asked = await queueUp();
+    await handOver();
+    // Another answer brings the grant.
+    await runtime.advance(OFFER_MS);
+    const grant = asked.value as Grant;
+    store.detach(grant);
+    const resumed = await holder.resume(grant.claim, grant.token);
+    for (const push of arbiter.kept) arbiter.onPush(push);
+    await runtime.advance(10);
+    expect(resumed?.token).toBe(grant.token);
+    expect(arbiter.sentOf("release")).toEqual([]);
+    expect(server.view(KEY).holders).toMatchObject([{ token: Number(grant.token) }]);
+  });
+
   it("for an owner that gave up while it was under way goes back, too", async () => {
     const wait = forever();
     const asked = watch(store.acquire(claimOf("w"), wait));
