@@ -110,6 +110,7 @@ function matrix(isFull) {
         "redis/replication.",
         "redis/failover",
         "redis/differential",
+        "redis/plain-keys",
         "redlock/differential",
         "redlock/one-differential",
         "redlock/plain",

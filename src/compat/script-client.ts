@@ -1,8 +1,7 @@
 import { invalidValue } from "../errors/index.js";
-import { isNoScript } from "../stores/redis-client/errors.js";
 import { type Ioredis, isOldIoredis } from "../stores/redis-client/ioredis.js";
 import type { NodeRedis } from "../stores/redis-client/node-redis.js";
-import type { Script } from "../stores/redis-client/plain-keys.js";
+import { type Script, type SendCommand, scriptRunner } from "../stores/redis-client/plain-keys.js";
 import {
   describeClient,
   driverOf,
@@ -28,52 +27,39 @@ export interface ScriptDriver {
   changes(): number;
 }
 
-type Send = (command: "eval" | "evalsha", args: readonly string[]) => Promise<unknown>;
-
 /** Throws where the client cannot run a script. */
 export function scriptDriver(client: unknown): ScriptDriver {
   if (isClient(client) && !hasOldMethods(client)) {
     const driver = driverOf(client);
-    const keyOf = (args: readonly string[]): string => args[2] ?? "";
-    const send: Send = (command, args) => driver.send(keyOf(args), command, args);
-    return { run: runBy(send), changes: driver.changes };
+    return { run: scriptRunner(driver.send, driver.changes, true), changes: driver.changes };
   }
   if (!hasMethods(client)) {
     const rule = `must be of ${SUPPORTED_CLIENTS}, or have the methods eval and evalsha of ioredis`;
     throw invalidValue("client", describeClient(client), rule);
   }
-  return { run: runBy(sendBy(client)), changes: () => 0 };
-}
-
-function runBy(send: Send): ScriptDriver["run"] {
-  return async ({ value, hash }, keys, args) => {
-    const rest = [`${keys.length}`, ...keys, ...args];
-    try {
-      return await send("evalsha", [hash, ...rest]);
-    } catch (error) {
-      if (!isNoScript(error)) throw error;
-      return await send("eval", [value, ...rest]);
-    }
-  };
+  const changes = (): number => 0;
+  const hasSet = typeof (client as Partial<Commands>).set === "function";
+  return { run: scriptRunner(sendBy(client), changes, hasSet), changes };
 }
 
 interface Commands {
   eval(...args: readonly unknown[]): unknown;
   evalsha(...args: readonly unknown[]): unknown;
+  set(...args: readonly unknown[]): unknown;
 }
 
-function sendBy(client: CommandClient): Send {
+function sendBy(client: CommandClient): SendCommand {
   const commands = client as unknown as Commands;
   // The client of `redis` up to version 3 gives its answers to a callback alone.
   if ("internal_send_command" in client) {
-    return (command, args) =>
+    return (_key, command, args) =>
       new Promise((resolve, reject) => {
         const onAnswer = (error: unknown, answer: unknown): void =>
           error ? reject(error) : resolve(answer);
         commands[command](...args, onAnswer);
       });
   }
-  return async (command, args) => await commands[command](...args);
+  return async (_key, command, args) => await commands[command](...args);
 }
 
 function hasMethods(client: unknown): client is CommandClient {
