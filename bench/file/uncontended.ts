@@ -15,8 +15,8 @@ export const uncontended: Question = {
   unit: "µs/pair",
   better: "lower",
   reason:
-    "A pair is two transactions, each of which reads the document of the name, runs the ledger " +
-    "on it and writes it back, together with the last token in the same page.",
+    "A pair is two transactions, each of which asks whether another process has written, runs " +
+    "the ledger on the document of the name and writes it, with the last token in the same page.",
   rounds: 21,
   async contestants(isQuick) {
     const pairs = isQuick ? 300 : 1_000;

@@ -142,7 +142,8 @@ export class PostgresArbiter implements Arbiter {
     const { trouble } = this.#link;
     if (!trouble) return error;
     const { outcome, retryable, lockName, store } = error;
-    const rest = error.message.replace(trouble.message, "").trim();
+    // A call that only says that nothing answered adds nothing to the reason.
+    const rest = isUnreachable(error) ? "" : error.message.replace(trouble.message, "").trim();
     const text = [this.#whyNot(trouble), rest].filter(Boolean).join(" ");
     return new StoreError(text, { outcome, retryable, lockName, store, cause: trouble });
   }
@@ -170,7 +171,8 @@ export class PostgresArbiter implements Arbiter {
     const servers = this.#driver.servers.join(", ");
     const { message } = trouble;
     if (isUnreachable(trouble)) {
-      return `No Postgres answers at ${servers} (${message.replace(/\.$/, "")}).`;
+      const reason = message.replace(/^Postgres failed: |\.$/g, "");
+      return `No Postgres answers at ${servers} (${reason}).`;
     }
     const refused = `Postgres at ${servers} refuses connections:`;
     return message.replace(/^Postgres refused:/, refused);
