@@ -42,7 +42,7 @@ import {
 } from "../redis-client/doctor.js";
 import { saidBy } from "../redis-client/errors.js";
 import type { Layout } from "./layout.js";
-import { ReplicaConnection } from "./replication.js";
+import { ReplicaConnection } from "./replica-connection.js";
 /** The state of a deployment that concerns the store, beside that of its servers. */
 export interface RedisFacts {
   /** Why the script of the store does not run; null where it does. */
