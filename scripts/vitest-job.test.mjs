@@ -39,7 +39,8 @@ function write(name, text) {
 async function run() {
   /** @type {Event[]} */
   const events = [];
-  const options = { cwd: folder, startMs: SILENCE_MS };
+  // A vitest that is killed leaves its temporary files behind.
+  const options = { cwd: folder, startMs: SILENCE_MS, env: { TMPDIR: folder } };
   const { code } = await runVitest(["run"], (event) => events.push(event), options);
   const failed = events.flatMap((event) => {
     return event.type === "failed" ? `${event.failure.file}: ${event.failure.text}` : [];
