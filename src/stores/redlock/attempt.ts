@@ -76,6 +76,8 @@ export class Acquisition {
   /** Null until a failure, and again when a majority has answered. */
   #failurePauses: Backoff | null = null;
   #round: Round | null = null;
+  /** The owners of the earlier attempts of a try. */
+  #earlierOwners: readonly string[] | null = null;
   #isEnded = false;
   #late = 0;
   #splits = 0;
@@ -104,7 +106,10 @@ export class Acquisition {
         grants.expect(claim.owner, this.#keys);
         const result = await this.#attempt(claim);
         grants.giveUp(claim.owner);
-        if (!result) continue;
+        if (!result) {
+          if (!this.#wait) this.#earlierOwners = [...(this.#earlierOwners ?? []), claim.owner];
+          continue;
+        }
         // A new holder does not wait until the nodes have struck it from their queues.
         const left = this.#waiter?.leave(result.type === "granted");
         if (result.type === "busy") await left;
@@ -236,8 +241,12 @@ export class Acquisition {
       if (turn === "silent") return this.#silent(waiter.answers);
       return null;
     }
-    // No owner holds the lock: proposers that asked at the same time split the votes.
-    const isSplit = !answers.some((vote) => vote?.type === "held" && isHeldBy(answers, vote));
+    // No owner holds the lock: proposers that asked at the same time split the votes, or a late
+    // vote for an earlier attempt of this try is still being given back.
+    const isSplit = !answers.some((vote) => {
+      if (vote?.type !== "held" || !isHeldBy(answers, vote)) return false;
+      return !vote.record || !this.#earlierOwners?.includes(vote.record.value);
+    });
     this.#splits += 1;
     if (!isSplit || this.#splits === MAX_SPLIT_TRIES) return busy;
     this.#splitPauses ??= new Backoff(this.#parts.quorum.runtime.random, SPLIT_PAUSES);

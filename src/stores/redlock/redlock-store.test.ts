@@ -36,6 +36,11 @@ function answering(name: string, answers: Readonly<Record<string, unknown>>): Re
   return new RedlockNode(name, driver as Driver);
 }
 
+/** The answer of a node that an owner holds the lock. */
+function held(owner: string): unknown[] {
+  return ["H", 64, 5_000, owner, `64 H ${owner} 64 1 5000 c {}`, 0];
+}
+
 /** A node that grants the lock to the first owner, and says that it revoked it before that. */
 function hasty(name: string): RedlockNode {
   let listener: (message: string) => void = () => {};
@@ -117,10 +122,10 @@ it("a lease that is revoked during its resume hears of the revocation", async ()
 });
 
 it("a lease never outlives what nodes remember of it", async () => {
-  const held = ["a", "b", "c"].map((name) =>
+  const nodes = ["a", "b", "c"].map((name) =>
     answering(name, { raise: 1, resume: ["G", 1], vote: 1 }),
   );
-  const store = new RedlockStore(held, settings, new ManualRuntime());
+  const store = new RedlockStore(nodes, settings, new ManualRuntime());
   const days = { ...claim, ttlMs: MAX_TTL_MS + 1 };
   const refusal = { code: "HF_INVALID_OPTION" };
   await expect(store.acquire(days, null)).rejects.toMatchObject(refusal);
@@ -133,7 +138,6 @@ it("a lease never outlives what nodes remember of it", async () => {
 it("a try that was aborted between two rounds does not keep the process alive", async () => {
   const runtime = new ManualRuntime();
   const split = (name: string, vote: unknown) => answering(name, { raise: 1, vote, release: 1 });
-  const held = (owner: string) => ["H", 64, 5_000, owner, `64 H ${owner} 64 1 5000 c {}`, 0];
   const nodes = [split("a", 1), split("b", held("x")), split("c", held("y"))];
   const holdfast = new Holdfast(new RedlockStore(nodes, settings, runtime));
   const controller = new AbortController();
@@ -145,4 +149,27 @@ it("a try that was aborted between two rounds does not keep the process alive", 
   expect(await outcome).toBe("enough");
   await settled();
   expect(runtime.keepsAlive).toBe(false);
+});
+
+it("a try that meets its own vote, which came too late, is made again", async () => {
+  const runtime = new ManualRuntime();
+  const owners: string[] = [];
+  const driver: Partial<Driver> = {
+    send: async (_key, _command, line) => {
+      const { args } = readNodeCall(line);
+      if (args[0] !== "vote") return 1;
+      const [first = ""] = owners;
+      owners.push(readVote(args.slice(1)).owner);
+      // The first vote is not answered in time, and given back after the second one.
+      if (owners.length === 1) await new Promise(() => {});
+      return owners.length === 2 ? held(first) : 1;
+    },
+    open: () => new Promise(() => {}),
+    changes: () => 0,
+  };
+  const store = new RedlockStore([new RedlockNode("a", driver as Driver)], settings, runtime);
+  const asked = store.acquire(claim, null);
+  await runtime.advance(1_000);
+  expect(await asked).toMatchObject({ type: "granted" });
+  expect(owners).toHaveLength(3);
 });
