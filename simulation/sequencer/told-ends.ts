@@ -2,7 +2,7 @@ import type {
   LockId,
   OwnEntry,
   Sequencer,
-  SessionLink,
+  StoreSession,
 } from "../../src/families/session/sequencer.js";
 import type { SimulatedProcess } from "../process.js";
 
@@ -37,13 +37,13 @@ function nameOf({ space, name }: LockId): string {
 }
 
 /** The sessions that entries have moved to. */
-type Homes = WeakMap<OwnEntry, SessionLink>;
+type Homes = WeakMap<OwnEntry, StoreSession>;
 
 function notingProofs(
-  link: SessionLink,
+  link: StoreSession,
   homes: Homes,
   learn: (entry: OwnEntry) => void,
-): SessionLink {
+): StoreSession {
   const { adopt } = link;
   return override(link, {
     prove: async (entries, limitMs) => {

@@ -14,7 +14,7 @@ export function claimOf(store: Store, name: string, ttlMs: number): Claim {
     meta: {},
     span: 1,
     transferable: false,
-    alone: false,
+    ownSession: false,
     storeTimeoutMs: 10_000,
   };
 }

@@ -8,7 +8,7 @@ export abstract class StoreGrant implements Grant {
   abstract readonly span: number;
   abstract readonly locator: string | null;
   deadlineMs: number;
-  keptBy: unknown;
+  heldBy: unknown;
   #hasEnded = false;
 
   constructor(claim: Claim, deadlineMs: number) {

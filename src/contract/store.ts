@@ -55,14 +55,14 @@ export interface Claim {
   /** Another process may resume the lease by its handle. */
   readonly transferable: boolean;
   /** The lease must not share a session with other leases, which would keep it alive. */
-  readonly alone: boolean;
+  readonly ownSession: boolean;
   /** How long the store may stay silent before the acquisition fails. */
   readonly storeTimeoutMs: number;
   /**
    * The least time for which a new grant must be reliable: the store renews a grant with less
    * before it returns the grant. Default 0.
    */
-  readonly leastMs?: number;
+  readonly minUsefulMs?: number;
 }
 
 /** A lock that the store granted. */
@@ -85,7 +85,7 @@ export interface Grant {
   /** The store passed the lock straight on to this waiter when the last holder released it. */
   readonly isHandoff?: boolean;
   /** A note of the client, while it keeps the grant. A store leaves it alone. */
-  keptBy?: unknown;
+  heldBy?: unknown;
 }
 
 /** The lock was not granted: it is held, or the work of a `once` is done. */
@@ -166,7 +166,7 @@ export interface RenewalEvent extends RenewalReport {
 export type StoreEvent = GoneEvent | RenewalEvent;
 
 /** How a grant is to be kept. */
-export interface KeepTerms {
+export interface RenewalTerms {
   /** How long the store keeps the grant after each renewal. */
   readonly ttlMs: number;
   /** False: the grant is not renewed, and ends at its deadline. */
@@ -186,7 +186,7 @@ export interface Renewer {
    * From now on the grant is kept on these terms; a further call changes them. `release` and
    * `detach` end it.
    */
-  keep(grant: Grant, terms: KeepTerms): void;
+  keep(grant: Grant, terms: RenewalTerms): void;
   /**
    * Tells the listener of `onEvent` before it returns if the grant is known to be gone. The event
    * that says so may be waiting for an event loop that is blocked.

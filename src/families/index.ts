@@ -23,13 +23,13 @@ export type {
   GoneEvent,
   Grant,
   HolderView,
-  KeepTerms,
   LockView,
   MarkView,
   Meta,
   Renewal,
   RenewalEvent,
   RenewalReport,
+  RenewalTerms,
   Renewer,
   Store,
   StoreEvent,
@@ -90,7 +90,7 @@ export type {
   QueueWatch,
   Resumed,
   Sequencer,
-  SessionLink,
+  StoreSession,
   Watch,
 } from "./session/sequencer.js";
 

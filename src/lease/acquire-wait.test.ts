@@ -50,11 +50,11 @@ describe("a wait", () => {
     const wait = new AcquireWait(runtime, 2_000, undefined);
     wait.endsWithReport = true;
     wait.onEnd(() => {});
-    expect(wait.isInformed).toBe(false);
+    expect(wait.hasRecentReport).toBe(false);
     wait.report(null);
     runtime.block(3_000);
     await runtime.advance(0);
-    expect([wait.endedBy, wait.isInformed]).toEqual(["time", true]);
+    expect([wait.endedBy, wait.hasRecentReport]).toEqual(["time", true]);
   });
 
   it("believes the clock, not the timer", () => {

@@ -105,7 +105,7 @@ export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireW
   }
 
   /** Whether the store answered of late, so that the lock is known to be held. */
-  get isInformed(): boolean {
+  get hasRecentReport(): boolean {
     // It ends with the report, however long this process was stopped in between.
     if (this.endsWithReport || !this.#report) return this.isReported;
     return this.#runtime.clock.nowMs() - this.#report.atMs <= FRESH_MS;

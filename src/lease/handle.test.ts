@@ -53,7 +53,7 @@ describe("a handle", () => {
       { limit: 1.5 },
       { span: null },
       { ttlMs: "30" },
-      { alone: 1 },
+      { ownSession: 1 },
     ].map((odd): [string, string] => [
       `one with ${JSON.stringify(odd)}`,
       encode({ claim: { ...grant.claim, ...odd }, token: "1", locator: null }),

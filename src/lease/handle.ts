@@ -40,7 +40,7 @@ export function decodeHandle(handle: unknown): Handed {
 
 /** A handle may have come by any way: each value goes into commands only when it can be one. */
 function readClaim(claim: Readonly<Record<string, unknown>>): Claim {
-  const { name, owner, leastMs, ttlMs, storeTimeoutMs } = claim;
+  const { name, owner, minUsefulMs, ttlMs, storeTimeoutMs } = claim;
   if (nameProblem(name) !== null) throw malformed();
   if (!/^[\w-]+$/.test(textOf(owner))) throw malformed();
   return {
@@ -54,9 +54,9 @@ function readClaim(claim: Readonly<Record<string, unknown>>): Claim {
     ttlMs: duration(ttlMs),
     // JSON has no infinity.
     storeTimeoutMs: storeTimeoutMs === null ? Number.POSITIVE_INFINITY : duration(storeTimeoutMs),
-    ...(leastMs === undefined ? {} : { leastMs: duration(leastMs) }),
+    ...(minUsefulMs === undefined ? {} : { minUsefulMs: duration(minUsefulMs) }),
     transferable: oneOf([true, false], claim.transferable),
-    alone: oneOf([true, false], claim.alone),
+    ownSession: oneOf([true, false], claim.ownSession),
     meta: {},
   };
 }

@@ -1,4 +1,4 @@
-import type { Grant, KeepTerms, RenewalReport } from "../contract/store.js";
+import type { Grant, RenewalReport, RenewalTerms } from "../contract/store.js";
 import type { LossReason } from "../errors/index.js";
 import type { Options } from "../options/options.js";
 import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
@@ -120,7 +120,7 @@ export class HeldGrant implements HeapItem, Turn {
   }
 
   /** How a renewer keeps the grant. */
-  get terms(): KeepTerms {
+  get terms(): RenewalTerms {
     const { ttlMs, renews, graceMs, endMs } = this;
     return { ttlMs, renew: renews, graceMs, endMs };
   }

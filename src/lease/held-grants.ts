@@ -1,6 +1,6 @@
 import type { Claim } from "../contract/store.js";
-import { LoneMap } from "../rules/lone-map.js";
 import type { Space } from "../rules/name.js";
+import { SingleMap } from "../rules/single-map.js";
 import type { HeldGrant } from "./held-grant.js";
 
 type LockId = Pick<Claim, "space" | "name">;
@@ -10,10 +10,10 @@ const NONE: readonly HeldGrant[] = [];
 /** The holds of one client, by the names of their locks: most names have one. */
 export class HeldGrants {
   /** The held grant with the highest token of each name; each leads to the next older one. */
-  readonly #newest: Readonly<Record<Space, LoneMap<string, HeldGrant>>> = {
-    lock: new LoneMap(),
-    election: new LoneMap(),
-    once: new LoneMap(),
+  readonly #newest: Readonly<Record<Space, SingleMap<string, HeldGrant>>> = {
+    lock: new SingleMap(),
+    election: new SingleMap(),
+    once: new SingleMap(),
   };
 
   /** The holds of a name, the newest first, as they are now: a loss may end others. */

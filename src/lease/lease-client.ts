@@ -221,7 +221,7 @@ export class LeaseClient {
       // A call that was ended while its grant was under way gets no lease.
       const result = taken && !wait?.ended ? taken : giveBack(taken);
       if (result.type === "busy") request.leave();
-      const isKnown = !this.#closing && !isUntold(result, wait);
+      const isKnown = !this.#closing && !isOutcomeUnknown(result, wait);
       if (isKnown || request.hasEnded) this.#settle(request, result);
       else void this.#conclude(request, result);
     } catch (failure) {
@@ -236,7 +236,8 @@ export class LeaseClient {
       let last = result;
       // An outage must not look like a held lock: when the time is over and the store has not
       // answered of late, one last try lets the store itself say that the lock is held.
-      if (!this.#closing && isUntold(last, wait)) last = await this.#lastTry(target, options);
+      if (!this.#closing && isOutcomeUnknown(last, wait))
+        last = await this.#lastTry(target, options);
       if (this.#closing) {
         if (last.type === "granted") await last.release();
         throw new ClosedError({ lockName: target.name, store: this.store.name });
@@ -262,8 +263,8 @@ export class LeaseClient {
     if (request.limit) request.limit.failure = failure;
     const error = request.hasEnded ? failure : await this.explained(failure, LAST_TRY_MS);
     this.#end(request);
-    const isOurs = error instanceof StoreError || error instanceof InternalError;
-    request.reject(isOurs ? error.about(target.name, this.store.name) : error);
+    const isStoreError = error instanceof StoreError || error instanceof InternalError;
+    request.reject(isStoreError ? error.about(target.name, this.store.name) : error);
   }
 
   #end(request: LeaseRequest): void {
@@ -283,7 +284,7 @@ export class LeaseClient {
       const answer = await this.store.acquire(claim, wait);
       const taken = this.#taken(request, answer);
       const result = taken && !options.signal?.aborted ? taken : giveBack(taken);
-      if (isUntold(result, wait)) throw unansweredError(TRY_TIMEOUT_MS);
+      if (isOutcomeUnknown(result, wait)) throw unansweredError(TRY_TIMEOUT_MS);
       if (result.type === "granted") return result;
       return { ...result, holder: result.holder ?? wait.holder, grantsInMs: wait.grantsInMs };
     } finally {
@@ -335,8 +336,10 @@ function kindOf({ space, mode, limit }: Claim): LockKind {
 }
 
 /** The time is over, and whether the lock is held is not known. */
-function isUntold(result: LeaseResult, wait: AcquireWait | null): boolean {
-  return result.type === "busy" && !result.mark && wait?.endedBy === "time" && !wait.isInformed;
+function isOutcomeUnknown(result: LeaseResult, wait: AcquireWait | null): boolean {
+  return (
+    result.type === "busy" && !result.mark && wait?.endedBy === "time" && !wait.hasRecentReport
+  );
 }
 
 /** No one wants the lease any more, or there is none. */

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
 import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import { ScriptedStore } from "../../test/fixtures/scripted-store.js";
-import type { Claim, Grant, KeepTerms } from "../contract/store.js";
+import type { Claim, Grant, RenewalTerms } from "../contract/store.js";
 import { present } from "../errors/assert.js";
 import { InternalError, StoreError } from "../errors/index.js";
 import type { GrantUser, HeldGrant } from "./held-grant.js";
@@ -71,7 +71,7 @@ describe("a grant that has ended on its way", () => {
     end(grant);
     expect(leaseRenewer.keep(grant, null, options)).toBeNull();
     expect(store.released).toMatchObject([{ grant, withinMs: 5_000 }]);
-    expect([grant.keptBy, leaseRenewer.leases(), runtime.alarms]).toEqual([undefined, [], 0]);
+    expect([grant.heldBy, leaseRenewer.leases(), runtime.alarms]).toEqual([undefined, [], 0]);
   });
 
   it("leaves the hold that it would have replaced alone", () => {
@@ -519,7 +519,7 @@ describe("a detached hold", () => {
 });
 
 describe("with a renewer", () => {
-  let terms: KeepTerms[];
+  let terms: RenewalTerms[];
   let known: (() => void) | undefined;
 
   beforeEach(() => {

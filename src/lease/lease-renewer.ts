@@ -77,7 +77,7 @@ export class LeaseRenewer {
    * caller may get a lease of it.
    */
   keep(grant: Grant, user: GrantUser | null, options: HeldGrantOptions): HeldGrant | null {
-    assert(!grant.keptBy, "a grant is kept by one hold");
+    assert(!grant.heldBy, "a grant is kept by one hold");
     const { runtime, renewer } = this.#store;
     const nowMs = runtime.clock.exactMs();
     // rule: ended-grant-makes-no-lease
@@ -87,7 +87,7 @@ export class LeaseRenewer {
     }
     const held = new HeldGrant(grant, user, nowMs, options, renewer !== undefined);
     this.#endOlder(grant);
-    grant.keptBy = held;
+    grant.heldBy = held;
     this.#byName.add(held);
     this.#heldGrants.push(held);
     renewer?.keep(grant, held.terms);
@@ -120,7 +120,7 @@ export class LeaseRenewer {
     held.isLive = false;
     if (!held.isDetached) this.#noteGivenBack(held.grant, held.ttlMs);
     this.#heldGrants.remove(held);
-    held.grant.keptBy = undefined;
+    held.grant.heldBy = undefined;
     this.#byName.remove(held);
   }
 
@@ -350,7 +350,7 @@ export class LeaseRenewer {
   }
 
   #onEvent(event: StoreEvent): void {
-    const held = event.grant.keptBy;
+    const held = event.grant.heldBy;
     if (event.type === "renewal") {
       if (held instanceof HeldGrant) held.user?.onRenewal(event);
       return;

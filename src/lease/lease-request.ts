@@ -30,7 +30,7 @@ export class LeaseRequest implements Origin, GrantUser, Releaser {
   #localQueue: LocalQueue | null = null;
   #isAdopted = false;
   /** No other call has come, and this one has not ended: `LocalQueues` knows it. */
-  isLone = false;
+  isUncontended = false;
   lease: HeldLease | null = null;
   /** Ends the call in time: from the start of a call that does not wait, or the end of its wait. */
   limit: RequestLimit | null = null;
@@ -114,12 +114,12 @@ export class LeaseRequest implements Origin, GrantUser, Releaser {
 
   /** Whether a local queue has, or may yet take over, the held grant of this call. */
   get mayBeShared(): boolean {
-    return this.isLone || this.#localQueue !== null;
+    return this.isUncontended || this.#localQueue !== null;
   }
 
   /** Another call has come: its local queue learns what becomes of this one. */
   yieldTo(localQueue: LocalQueue): void {
-    this.isLone = false;
+    this.isUncontended = false;
     this.#localQueue = localQueue;
     if (this.lease) this.#isAdopted = localQueue.adopt(this.lease);
     else this.wait?.onNextReport(() => this.#localQueue?.onQueuedAhead());
@@ -152,8 +152,8 @@ export class LeaseRequest implements Origin, GrantUser, Releaser {
 
   /** The call has ended: without a lease, perhaps by a failure of the store, or with its lease. */
   leave(failure?: unknown): void {
-    if (this.isLone) this.#localQueues.remove(this.target);
-    this.isLone = false;
+    if (this.isUncontended) this.#localQueues.remove(this.target);
+    this.isUncontended = false;
     // A local queue that has the held grant goes on with it.
     if (this.#isAdopted) return;
     const localQueue = this.#localQueue;

@@ -69,7 +69,7 @@ export interface Lease extends AsyncDisposable {
 }
 
 /** The mark that the release of a finished `once` leaves. */
-export interface Keep {
+export interface OnceMark {
   readonly ttlMs: number;
   readonly meta: Meta;
 }
@@ -77,7 +77,7 @@ export interface Keep {
 /** Takes back the leases that it gave out: `Releases`, or the local queue whose turn a lease is. */
 export interface Releaser {
   /** True when the lease was held until now. Never throws. */
-  giveBack(lease: HeldLease, keep: Keep | undefined): Promise<boolean>;
+  giveBack(lease: HeldLease, keep: OnceMark | undefined): Promise<boolean>;
 }
 
 /** One use of a held grant: all of it, which is the held grant itself, or one turn on it. */
@@ -234,7 +234,7 @@ export class HeldLease implements Lease, GrantUser {
   }
 
   /** With `keep`, leaves a mark in its place. A detached lease may be held by another process. */
-  release(keep?: Keep): Promise<boolean> {
+  release(keep?: OnceMark): Promise<boolean> {
     if (this.#released) return this.#released;
     if (this.#held.isDetached) return Promise.resolve(this.#loss === undefined);
     const isHeld = this.#isHeld();

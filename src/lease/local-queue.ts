@@ -100,7 +100,7 @@ export class LocalQueue implements GrantUser, Releaser {
   takes(options: Options, wait: AcquireWait | null): boolean {
     const asking = this.#asking ?? this.#ahead?.asking;
     const isKnown =
-      wait !== null || this.#held !== null || (asking ? asking.isInformed : !this.#ahead);
+      wait !== null || this.#held !== null || (asking ? asking.hasRecentReport : !this.#ahead);
     return isKnown && areEqual(options, this.#options);
   }
 

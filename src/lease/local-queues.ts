@@ -1,6 +1,6 @@
 import type { Store } from "../contract/store.js";
-import { LoneMap } from "../rules/lone-map.js";
 import type { Space } from "../rules/name.js";
+import { SingleMap } from "../rules/single-map.js";
 import type { LeaseRenewer } from "./lease-renewer.js";
 import type { LeaseRequest } from "./lease-request.js";
 import { areEqual, LocalQueue } from "./local-queue.js";
@@ -18,7 +18,7 @@ export class LocalQueues {
   readonly leaseRenewer: LeaseRenewer;
   readonly releases: Releases;
   /** By name alone: calls take turns in one space. */
-  readonly #byName = new LoneMap<string, LocalQueue | LeaseRequest>();
+  readonly #byName = new SingleMap<string, LocalQueue | LeaseRequest>();
 
   constructor(store: Store, leaseRenewer: LeaseRenewer, releases: Releases) {
     this.store = store;
@@ -35,7 +35,7 @@ export class LocalQueues {
     if (!this.#takesTurns(request)) return null;
     const there = this.#byName.get(target.name);
     if (!there) {
-      request.isLone = true;
+      request.isUncontended = true;
       this.#byName.set(target.name, request);
       return null;
     }

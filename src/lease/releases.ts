@@ -1,6 +1,6 @@
 import type { Grant, Store } from "../contract/store.js";
 import type { ReleaseEvent } from "../events/events.js";
-import type { HeldLease, Keep, Releaser } from "./lease.js";
+import type { HeldLease, OnceMark, Releaser } from "./lease.js";
 import type { LeaseRenewer } from "./lease-renewer.js";
 
 /** A release does not take longer than this, and the end of the lease ends it before. */
@@ -30,7 +30,7 @@ export class Releases implements Releaser {
    * A lease with `release: "sent"` ends here before its release is sent, so no code of this process
    * relies on it while the store still counts it as held. The release goes on in the background.
    */
-  giveBack(lease: HeldLease, keep?: Keep): Promise<boolean> {
+  giveBack(lease: HeldLease, keep?: OnceMark): Promise<boolean> {
     const { held } = lease;
     this.#leaseRenewer.drop(held);
     const { runtime, traits } = this.#store;
@@ -70,7 +70,7 @@ export function releaseIn(
   store: Store,
   grant: Grant,
   withinMs: number,
-  keep?: Keep,
+  keep?: OnceMark,
 ): Promise<boolean> {
   try {
     return store.release(grant, withinMs, keep);

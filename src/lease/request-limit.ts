@@ -86,7 +86,7 @@ export class RequestLimit implements Limited {
     // The calls behind this one ask the store themselves.
     if (request.lease === null) request.leave();
     if (options.signal?.aborted) return request.reject(options.signal.reason);
-    if (wait?.isInformed) return this.#resolveBusy(wait);
+    if (wait?.hasRecentReport) return this.#resolveBusy(wait);
     const error = this.#explained ?? this.failure ?? this.#error();
     request.reject(
       error instanceof StoreError ? error.about(target.name, this.#store.name) : error,

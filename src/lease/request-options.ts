@@ -45,7 +45,7 @@ export function claimFor(
   let { meta } = options;
   if (inside) meta = { ...meta, inside };
   if (traceparent !== undefined) meta = { ...meta, traceparent };
-  const alone = transferable || !renew || maxHoldMs !== Number.POSITIVE_INFINITY;
+  const ownSession = transferable || !renew || maxHoldMs !== Number.POSITIVE_INFINITY;
   const owner = store.runtime.random.id();
   return {
     space,
@@ -58,9 +58,9 @@ export function claimFor(
     meta,
     span,
     transferable,
-    alone,
+    ownSession,
     storeTimeoutMs,
     // A shorter grant would abort its signal at once.
-    leastMs: graceMs,
+    minUsefulMs: graceMs,
   };
 }

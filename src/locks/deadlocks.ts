@@ -122,8 +122,8 @@ function enclosingOf({ inside }: Meta): { readonly name: string; readonly token:
   if (!Array.isArray(inside)) return [];
   return inside.flatMap((one: unknown) => {
     const { name, token } = (one ?? {}) as { name?: unknown; token?: unknown };
-    const isOurs =
+    const isWellFormed =
       typeof name === "string" && typeof token === "string" && /^\d{1,20}$/.test(token);
-    return isOurs ? [{ name, token: BigInt(token) }] : [];
+    return isWellFormed ? [{ name, token: BigInt(token) }] : [];
   });
 }

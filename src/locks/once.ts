@@ -2,7 +2,7 @@
 
 import type { Busy, Meta } from "../contract/store.js";
 import { aboutLock, InvalidOptionError, type LeaseLostError, StoreError } from "../errors/index.js";
-import type { HeldLease, Keep, Lease } from "../lease/lease.js";
+import type { HeldLease, Lease, OnceMark } from "../lease/lease.js";
 import type { LeaseClient } from "../lease/lease-client.js";
 import type { Target } from "../lease/request-options.js";
 import { knownOptions } from "../options/known-options.js";
@@ -145,10 +145,10 @@ function targetOf(name: string): Target {
 class BegunOnce implements OnceRun, Releasable {
   readonly began = true;
   readonly lease: HeldLease;
-  readonly #mark: Keep;
+  readonly #mark: OnceMark;
   isDone = false;
 
-  constructor(lease: HeldLease, mark: Keep) {
+  constructor(lease: HeldLease, mark: OnceMark) {
     this.lease = lease;
     this.#mark = mark;
   }

@@ -20,7 +20,7 @@ export const MIN_TOUCH_US = 1_000;
 export const MAX_TURNS = 1_024;
 
 /** Whether the terms of a grant are within bounds. A request that fits nowhere is not. */
-export function hasFairTerms({ ttlUs, weight, limit, span }: Acquire): boolean {
+export function areTermsValid({ ttlUs, weight, limit, span }: Acquire): boolean {
   return (
     isDuration(ttlUs, MAX_DURATION_US) &&
     isCount(weight, limit) &&
@@ -30,7 +30,7 @@ export function hasFairTerms({ ttlUs, weight, limit, span }: Acquire): boolean {
 }
 
 /** The same for the terms of a waiter, which matter only in the queue. */
-export function hasFairPatience({ offerUs, touchUs }: Acquire): boolean {
+export function isPatienceValid({ offerUs, touchUs }: Acquire): boolean {
   return isDuration(offerUs, MAX_DURATION_US) && isDuration(touchUs, MAX_TOUCH_US, MIN_TOUCH_US);
 }
 

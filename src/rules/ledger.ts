@@ -10,7 +10,7 @@
  * ended with a command possibly still under way leaves a tombstone for as long as that one could
  * act.
  */
-import { cutOff, hasFairPatience, hasFairTerms, isDuration, MAX_DURATION_US } from "./bounds.js";
+import { areTermsValid, cutOff, isDuration, isPatienceValid, MAX_DURATION_US } from "./bounds.js";
 import { fits } from "./fits.js";
 import type {
   Acquire,
@@ -67,7 +67,7 @@ function orByAnswer(emit: Emit, client: string): Emit {
 }
 
 function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
-  if (!hasFairTerms(command)) return refused("terms");
+  if (!areTermsValid(command)) return refused("terms");
   // rule: late-acquire-is-refused
   if (at.us > command.notAfterUs) return { type: "stale", reason: "late" };
   const { owner } = command;
@@ -95,7 +95,7 @@ function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
   // rule: newcomers-queue-behind
   if (!state.head() && fits(state.occupancy(), command)) return grant(state, command, token, at);
   if (!command.enqueue) return { type: "busy", ...blockage(state, at) };
-  if (!hasFairPatience(command)) return refused("terms");
+  if (!isPatienceValid(command)) return refused("terms");
   const ahead = state.waiting();
   const { mode, weight, limit, ttlUs, offerUs, span, meta, client, touchUs } = command;
   state.enqueue(
@@ -201,7 +201,7 @@ function release(
   const { owner, keep } = command;
   const tombstoneUs = Math.min(command.tombstoneUs, at.us + MAX_DURATION_US);
   // rule: release-leaves-a-tombstone
-  if (tombstoneUs > at.us) bury(state, owner, tombstoneUs, at);
+  if (tombstoneUs > at.us) leaveTombstone(state, owner, tombstoneUs, at);
   const holder = holderOf(state, owner, at);
   const waiter = holder ? undefined : state.waiter(owner);
   // rule: release-ends-the-wait
@@ -229,7 +229,7 @@ function hasMore(state: LedgerState, upkeep: Upkeep): boolean {
 /**
  * Nothing that is still under way for this owner may act until then. A revocation keeps its reason.
  */
-function bury(
+function leaveTombstone(
   state: LedgerState,
   owner: string,
   untilUs: number,
@@ -271,7 +271,7 @@ function revoke(
   if (!holder || holder.expiryUs <= at.us) return { type: "revoked", done: false };
   const { owner, client, token } = holder;
   state.dropHolder(holder);
-  bury(state, owner, holder.expiryUs, at, command.reason);
+  leaveTombstone(state, owner, holder.expiryUs, at, command.reason);
   emit({ type: "revoked", client, key: state.key, owner, token, reason: command.reason });
   serve(state, at, emit, upkeep);
   return { type: "revoked", done: true };

@@ -8,11 +8,11 @@ import type {
   Busy,
   Claim,
   HolderView,
-  KeepTerms,
   LockView,
   Meta,
   Renewal,
   RenewalReport,
+  RenewalTerms,
   Traits,
 } from "../contract/store.js";
 import type { LossReason } from "../errors/index.js";
@@ -89,7 +89,7 @@ export type ToThread =
     }
   /** The caller no longer wants the answer to an acquire or to an examination. */
   | { readonly type: "cancel"; readonly id: number }
-  | { readonly type: "keep"; readonly grant: number; readonly terms: KeepTerms }
+  | { readonly type: "keep"; readonly grant: number; readonly terms: RenewalTerms }
   | { readonly type: "detach"; readonly grant: number }
   | { readonly type: "endList"; readonly list: number }
   /** The process exits: see exit-release.ts. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
 import type { Grant } from "../contract/store.js";
 import { systemTimers } from "../time/timers.js";
-import { KeptGrant } from "./kept-grant.js";
+import { HostedGrant } from "./hosted-grant.js";
 import type { FromThread } from "./messages.js";
 import { Backlog, Outbox } from "./outbox.js";
 
@@ -37,7 +37,7 @@ function kept() {
   return {
     outbox,
     take,
-    grant: new KeptGrant(1, grant, outbox, owner),
+    grant: new HostedGrant(1, grant, outbox, owner),
     close: () => port1.close(),
   };
 }

@@ -10,7 +10,7 @@ import { ExitSignal } from "./exit-release.js";
 import type { FromThread, ToThread } from "./messages.js";
 import { Backlog, Outbox } from "./outbox.js";
 import { StoreHost } from "./store-host.js";
-import { ThreadLink } from "./thread-link.js";
+import { ThreadConnection } from "./thread-connection.js";
 import { ThreadStore } from "./thread-store.js";
 
 /** Both ends of a link, in one thread: the test answers for the store at the far end. */
@@ -28,7 +28,7 @@ beforeEach(() => {
     for (const message of messages) host.receive(message, () => {});
   });
   const thread = { onSilence: vi.fn(), onClose: async () => port2.close() };
-  const link = new ThreadLink(thread, port1, backlog, runtime.timers);
+  const link = new ThreadConnection(thread, port1, backlog, runtime.timers);
   const { name, traits } = store;
   const opened = { name, namespace: undefined, traits, explains: false, examines: false };
   caller = new ThreadStore(opened, runtime, link, new ExitSignal());
@@ -86,7 +86,7 @@ describe("a grant that is revoked on its way from the thread", () => {
   const revokeGrant = async (): Promise<void> => {
     const grant = store.latest.grant(10n);
     // No message can arrive before all promises of this turn are settled.
-    while (grant.keptBy === undefined) await Promise.resolve();
+    while (grant.heldBy === undefined) await Promise.resolve();
     store.tell(grant, "revoked");
   };
 

@@ -6,7 +6,7 @@ import { Limits } from "../time/limits.js";
 import { within } from "../time/timers.js";
 import { copyOfError, errorOf } from "./error-copy.js";
 import { EXIT_MS } from "./exit-release.js";
-import { KeptGrant, type KeptGrantOwner } from "./kept-grant.js";
+import { HostedGrant, type HostedGrantOwner } from "./hosted-grant.js";
 import type { CallName, Calls, FromThread, GrantCopy, RenewalCopy, ToThread } from "./messages.js";
 import type { Outbox } from "./outbox.js";
 
@@ -26,11 +26,11 @@ type Answers = {
  * the other thread. A grant that the caller has not taken yet is not renewed, so a caller that is
  * stuck costs the other waiters one ttl.
  */
-export class StoreHost implements KeptGrantOwner {
+export class StoreHost implements HostedGrantOwner {
   readonly #store: Store;
   readonly #outbox: Outbox<FromThread>;
   readonly #leaseRenewer: LeaseRenewer;
-  readonly #grants = new Map<number, KeptGrant>();
+  readonly #grants = new Map<number, HostedGrant>();
   /** The looks for grants that the caller has not taken yet. */
   readonly #looks: Limits;
   readonly #lists = new Map<number, AsyncIterator<LockView>>();
@@ -58,17 +58,17 @@ export class StoreHost implements KeptGrantOwner {
         this.#cancels.get(message.id)?.();
         break;
       case "keep": {
-        const kept = this.#grants.get(message.grant);
+        const hosted = this.#grants.get(message.grant);
         const { endMs, ...terms } = message.terms;
         const maxHoldMs = endMs - this.#store.runtime.clock.nowMs();
-        if (kept && !kept.held?.isDetached) this.#keep(kept, { ...terms, maxHoldMs });
+        if (hosted && !hosted.held?.isDetached) this.#keep(hosted, { ...terms, maxHoldMs });
         break;
       }
       case "detach": {
-        const kept = this.#grants.get(message.grant);
-        if (!kept?.held) break;
-        this.#looks.remove(kept);
-        this.#leaseRenewer.detach(kept.held);
+        const hosted = this.#grants.get(message.grant);
+        if (!hosted?.held) break;
+        this.#looks.remove(hosted);
+        this.#leaseRenewer.detach(hosted.held);
         break;
       }
       case "endList":
@@ -97,7 +97,7 @@ export class StoreHost implements KeptGrantOwner {
     this.#isAbandoned = true;
     const mine = this.#ownGrants();
     // Before the first release: the caller may rely on none of them by then.
-    for (const kept of mine) kept.onLost("session_ended", detail);
+    for (const hosted of mine) hosted.onLost("session_ended", detail);
     const released = Promise.all([this.#release(mine), this.#releaseAll()]);
     // A store that failed may never answer a call.
     await within(this.#store.runtime.timers, EXIT_MS, released).catch(() => {});
@@ -123,11 +123,11 @@ export class StoreHost implements KeptGrantOwner {
     acquire: (id, claim, untilMs) => this.#acquire(id, claim, untilMs),
     renew: (_, asked) => this.#renew(asked),
     release: (_, number, withinMs, keep) => {
-      const kept = this.#grants.get(number);
+      const hosted = this.#grants.get(number);
       // Gone, and given back by the lease renewer.
-      if (!kept) return false;
-      this.#forget(kept);
-      return this.#store.release(kept.grant, withinMs, keep);
+      if (!hosted) return false;
+      this.#forget(hosted);
+      return this.#store.release(hosted.grant, withinMs, keep);
     },
     resume: async (_, claim, token, locator) => {
       const grant = await this.#store.resume(claim, token, locator);
@@ -191,15 +191,17 @@ export class StoreHost implements KeptGrantOwner {
   }
 
   async #renew(asked: Parameters<Calls["renew"]>[0]): Promise<RenewalCopy[]> {
-    const known = asked.map(({ grant, ttlMs }) => ({ kept: this.#grants.get(grant), ttlMs }));
-    const sent = known.flatMap(({ kept, ttlMs }) => (kept ? [{ grant: kept.grant, ttlMs }] : []));
+    const known = asked.map(({ grant, ttlMs }) => ({ hosted: this.#grants.get(grant), ttlMs }));
+    const sent = known.flatMap(({ hosted, ttlMs }) =>
+      hosted ? [{ grant: hosted.grant, ttlMs }] : [],
+    );
     const renewals = [...(await this.#store.renew(sent))];
-    return known.map(({ kept }): RenewalCopy => {
-      const renewal = kept ? renewals.shift() : undefined;
+    return known.map(({ hosted }): RenewalCopy => {
+      const renewal = hosted ? renewals.shift() : undefined;
       if (!renewal) return { type: "gone", reason: "missing", detail: "" };
       if (renewal.type === "unknown") return { type: "unknown", error: copyOfError(renewal.error) };
-      if (renewal.type === "gone" && kept?.held) {
-        this.#leaseRenewer.end(kept.held, renewal);
+      if (renewal.type === "gone" && hosted?.held) {
+        this.#leaseRenewer.end(hosted.held, renewal);
       }
       return renewal;
     });
@@ -211,46 +213,46 @@ export class StoreHost implements KeptGrantOwner {
       await this.#store.release(grant, EXIT_MS).catch(() => {});
       throw new StoreError("The store has failed in its thread.", { outcome: "not_applied" });
     }
-    const kept = new KeptGrant(++this.#numbers, grant, this.#outbox, this);
+    const hosted = new HostedGrant(++this.#numbers, grant, this.#outbox, this);
     const { ttlMs } = grant.claim;
     const terms = { ttlMs, renew: false, graceMs: 0, maxHoldMs: Number.POSITIVE_INFINITY };
-    kept.held = this.#leaseRenewer.keep(grant, kept, terms);
-    if (!kept.held) return null;
-    this.#grants.set(kept.id, kept);
-    this.#lookLater(kept);
-    return kept.copy;
+    hosted.held = this.#leaseRenewer.keep(grant, hosted, terms);
+    if (!hosted.held) return null;
+    this.#grants.set(hosted.id, hosted);
+    this.#lookLater(hosted);
+    return hosted.copy;
   }
 
-  onLook(kept: KeptGrant): void {
-    const { taken } = kept;
-    if (!taken) return this.#lookLater(kept);
-    this.#keep(kept, { ...taken, renew: true, maxHoldMs: Number.POSITIVE_INFINITY });
+  onLook(hosted: HostedGrant): void {
+    const { taken } = hosted;
+    if (!taken) return this.#lookLater(hosted);
+    this.#keep(hosted, { ...taken, renew: true, maxHoldMs: Number.POSITIVE_INFINITY });
   }
 
-  onEnd(kept: KeptGrant): void {
-    this.#grants.delete(kept.id);
-    this.#looks.remove(kept);
+  onEnd(hosted: HostedGrant): void {
+    this.#grants.delete(hosted.id);
+    this.#looks.remove(hosted);
   }
 
-  #lookLater(kept: KeptGrant): void {
-    const { deadlineMs, claim } = kept.grant;
+  #lookLater(hosted: HostedGrant): void {
+    const { deadlineMs, claim } = hosted.grant;
     const nowMs = this.#store.runtime.clock.nowMs();
     // A handoff may begin with less than its ttl; at the end of a life, no look is of use.
-    kept.dueMs = nowMs + Math.max(Math.min(deadlineMs - nowMs, claim.ttlMs) / LOOKS, 1);
-    if (kept.dueMs < deadlineMs) this.#looks.add(kept);
+    hosted.dueMs = nowMs + Math.max(Math.min(deadlineMs - nowMs, claim.ttlMs) / LOOKS, 1);
+    if (hosted.dueMs < deadlineMs) this.#looks.add(hosted);
   }
 
-  #keep(kept: KeptGrant, options: Parameters<LeaseRenewer["keep"]>[2]): void {
-    this.#looks.remove(kept);
-    if (kept.held) this.#leaseRenewer.drop(kept.held);
-    kept.held = this.#leaseRenewer.keep(kept.grant, kept, options);
+  #keep(hosted: HostedGrant, options: Parameters<LeaseRenewer["keep"]>[2]): void {
+    this.#looks.remove(hosted);
+    if (hosted.held) this.#leaseRenewer.drop(hosted.held);
+    hosted.held = this.#leaseRenewer.keep(hosted.grant, hosted, options);
     // Its deadline has passed, unnoticed.
-    if (!kept.held) kept.onLost("expired", "");
+    if (!hosted.held) hosted.onLost("expired", "");
   }
 
-  #forget(kept: KeptGrant): void {
-    this.onEnd(kept);
-    if (kept.held) this.#leaseRenewer.drop(kept.held);
+  #forget(hosted: HostedGrant): void {
+    this.onEnd(hosted);
+    if (hosted.held) this.#leaseRenewer.drop(hosted.held);
   }
 
   /** The process exits. Waits that are withdrawn may end with a grant all the same. */
@@ -267,18 +269,18 @@ export class StoreHost implements KeptGrantOwner {
   }
 
   /** Detached grants belong to another process. */
-  #ownGrants(): KeptGrant[] {
+  #ownGrants(): HostedGrant[] {
     return [...this.#grants.values()].filter(({ held }) => !held?.isDetached);
   }
 
-  async #release(grants: readonly KeptGrant[]): Promise<void> {
-    for (const kept of grants) this.#forget(kept);
+  async #release(grants: readonly HostedGrant[]): Promise<void> {
+    for (const hosted of grants) this.#forget(hosted);
     await Promise.allSettled(grants.map(({ grant }) => this.#store.release(grant, EXIT_MS)));
   }
 
   async #close(): Promise<void> {
     this.#looks.stop();
-    for (const kept of [...this.#grants.values()]) this.#forget(kept);
+    for (const hosted of [...this.#grants.values()]) this.#forget(hosted);
     await this.#leaseRenewer.stop();
     await this.#store.close();
   }

@@ -6,14 +6,14 @@ import { within } from "../time/timers.js";
 import { ExitSignal } from "./exit-release.js";
 import type { ServeRequest, ThreadOptions } from "./messages.js";
 import { Backlog } from "./outbox.js";
-import { type LinkedThread, ThreadLink } from "./thread-link.js";
+import { type LinkedThread, ThreadConnection } from "./thread-connection.js";
 
 /** A thread that does not end within this is left to the end of the process. */
 const END_MS = 10_000;
 
 /** The way to one store. */
 interface StoreLink {
-  readonly link: ThreadLink;
+  readonly link: ThreadConnection;
   readonly exitSignal: ExitSignal;
   /** See `sharedClock`. */
   readonly clock: SharedArrayBuffer;
@@ -28,7 +28,7 @@ class StoreThread implements LinkedThread {
   static #current: StoreThread | null = null;
   readonly #clock: SharedArrayBuffer = clockMemory();
   readonly #worker: Worker;
-  readonly #links = new Set<ThreadLink>();
+  readonly #links = new Set<ThreadConnection>();
 
   private constructor() {
     this.#worker = startWorker({ holdfastClock: this.#clock });
@@ -51,7 +51,7 @@ class StoreThread implements LinkedThread {
     const backlog = new Backlog();
     const request: ServeRequest = { port: port2, exit: exitSignal.memory, backlog: backlog.memory };
     this.#worker.postMessage(request, [port2]);
-    const link = new ThreadLink(this, port1, backlog, localRuntime.timers);
+    const link = new ThreadConnection(this, port1, backlog, localRuntime.timers);
     this.#links.add(link);
     return { link, exitSignal, clock: this.#clock };
   }
@@ -61,7 +61,7 @@ class StoreThread implements LinkedThread {
     if (StoreThread.#current === this) StoreThread.#current = null;
   }
 
-  async onClose(link: ThreadLink): Promise<void> {
+  async onClose(link: ThreadConnection): Promise<void> {
     this.#links.delete(link);
     if (this.#links.size > 0) return;
     this.onSilence();
@@ -76,7 +76,7 @@ class StoreThread implements LinkedThread {
 
 /** A way to one more store, through a thread that has started. */
 export async function linkToThread(): Promise<StoreLink> {
-  let link: ThreadLink | undefined;
+  let link: ThreadConnection | undefined;
   try {
     const thread = StoreThread.get();
     const linked = thread.link();

@@ -1,4 +1,4 @@
-import type { Claim, Grant, KeepTerms } from "../contract/store.js";
+import type { Claim, Grant, RenewalTerms } from "../contract/store.js";
 import { assert } from "../errors/assert.js";
 import type { GrantCopy } from "./messages.js";
 import { SharedGrant } from "./shared-grant.js";
@@ -46,7 +46,7 @@ export class ThreadGrant implements Grant {
    * leases are released by then. False where the thread has to know more, or other terms than
    * before.
    */
-  take({ ttlMs, renew, graceMs, endMs }: KeepTerms): boolean {
+  take({ ttlMs, renew, graceMs, endMs }: RenewalTerms): boolean {
     if (this.#isTaken || endMs !== Number.POSITIVE_INFINITY) return false;
     this.#isTaken = true;
     if (renew) this.#shared.take({ ttlMs, graceMs });

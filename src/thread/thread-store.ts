@@ -21,10 +21,10 @@ import type {
   Busy,
   Claim,
   Grant,
-  KeepTerms,
   LockView,
   Meta,
   Renewal,
+  RenewalTerms,
   Renewer,
   Store,
   StoreEvent,
@@ -33,7 +33,7 @@ import type {
 } from "../contract/store.js";
 import { type StoreError, UnsupportedError } from "../errors/index.js";
 import { events } from "../events/publish.js";
-import { lateGrantError, MAX_LATE_GRANTS } from "../families/attempts.js";
+import { lateGrantError, MAX_LATE_GRANTS } from "../families/acquire-errors.js";
 import type { Space } from "../rules/name.js";
 import { machineClock } from "../time/clock.js";
 import { localRuntime, type Runtime } from "../time/runtime.js";
@@ -42,8 +42,8 @@ import { copyOfError, errorOf } from "./error-copy.js";
 import { type ExitSignal, forgetAtExit, releaseAtExit } from "./exit-release.js";
 import type { GrantCopy, Opened, RenewalCopy } from "./messages.js";
 import { linkToThread } from "./store-thread.js";
+import type { LinkListener, ThreadConnection, UnaskedMessage } from "./thread-connection.js";
 import { ThreadGrant, threadGrant } from "./thread-grant.js";
-import type { LinkListener, ThreadLink, UnaskedMessage } from "./thread-link.js";
 
 /** The timers of two threads do not differ by more. */
 const EARLY_MS = 1_000;
@@ -70,7 +70,7 @@ export async function openThreadStore(url: string): Promise<Store> {
 }
 
 /** The threads must read one clock: otherwise a deadline of one means nothing to the other. */
-async function checkClock(link: ThreadLink, { clock }: Runtime): Promise<void> {
+async function checkClock(link: ThreadConnection, { clock }: Runtime): Promise<void> {
   const beforeMs = clock.exactMs();
   const thereMs = await link.call("now").answer;
   if (beforeMs <= thereMs && thereMs <= clock.exactMs()) return;
@@ -88,7 +88,7 @@ export class ThreadStore implements Store, LinkListener {
   readonly exitSignal: ExitSignal;
   readonly explain?: (error: StoreError) => Promise<StoreError>;
   readonly examine?: (request: ExamineRequest) => Promise<Examination>;
-  readonly #link: ThreadLink;
+  readonly #link: ThreadConnection;
   /** The grants that the other thread has, by their numbers. */
   readonly #grants = new Map<number, ThreadGrant>();
   /** The waits of acquisitions under way, by the numbers of their calls. */
@@ -96,7 +96,7 @@ export class ThreadStore implements Store, LinkListener {
   #listener: (event: StoreEvent) => void = () => {};
   #isExiting = false;
 
-  constructor(opened: Opened, runtime: Runtime, link: ThreadLink, exitSignal: ExitSignal) {
+  constructor(opened: Opened, runtime: Runtime, link: ThreadConnection, exitSignal: ExitSignal) {
     this.name = opened.name;
     if (opened.namespace !== undefined) this.namespace = opened.namespace;
     this.traits = opened.traits;
@@ -132,7 +132,7 @@ export class ThreadStore implements Store, LinkListener {
       if (result.type === "busy") return result;
       const grant = this.#adopt(asked, result);
       // This thread may have been blocked while the answer waited in its port.
-      if (this.runtime.clock.exactMs() + (claim.leastMs ?? 0) < grant.deadlineMs) return grant;
+      if (this.runtime.clock.exactMs() + (claim.minUsefulMs ?? 0) < grant.deadlineMs) return grant;
       this.#giveBack(grant);
       // A grant that the store has ended was not late.
       if (wait ? wait.ended : grant.isOver) return { type: "busy", holder: null, mark: null };
@@ -251,12 +251,12 @@ export class ThreadStore implements Store, LinkListener {
   /** The grant has ended: tells why. */
   #catchUp(grant: Grant): void {
     this.#link.catchUp();
-    if (!this.#isExiting || grant.keptBy === undefined) return;
+    if (!this.#isExiting || grant.heldBy === undefined) return;
     const why = { reason: "session_ended", detail: "the process exits" } as const;
     this.#listener({ type: "gone", grant, ...why });
   }
 
-  #keep(grant: Grant, terms: KeepTerms): void {
+  #keep(grant: Grant, terms: RenewalTerms): void {
     const own = threadGrant(grant);
     if (own.take(terms)) return;
     // At once: the caller may block its event loop before this turn ends.

@@ -62,7 +62,7 @@ const TTL_MS = 60_000;
 function claimOf(name: string, owner: string): Claim {
   return {
     ...{ space: "lock", name, owner, mode: "exclusive", weight: 1, limit: 1, ttlMs: TTL_MS },
-    ...{ meta: {}, span: 1, transferable: true, alone: true, storeTimeoutMs: 30_000 },
+    ...{ meta: {}, span: 1, transferable: true, ownSession: true, storeTimeoutMs: 30_000 },
   };
 }
 

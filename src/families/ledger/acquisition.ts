@@ -18,7 +18,12 @@ import { keyOf } from "../../rules/name.js";
 import { Backoff, jittered } from "../../time/backoff.js";
 import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js";
 import type { Timer } from "../../time/timers.js";
-import { type AttemptResult, lateGrantError, MAX_LATE_GRANTS, silenceError } from "../attempts.js";
+import {
+  type AttemptResult,
+  lateGrantError,
+  MAX_LATE_GRANTS,
+  silenceError,
+} from "../acquire-errors.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 import { type Answer, CALL_TIMEOUT_MS, type Recipient } from "./command-batcher.js";
 import { type Believable, Confirmation, type ConfirmListener } from "./confirmation.js";
@@ -151,7 +156,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     // No caller hears of the grant before its confirm is sent.
     confirmation.send();
     try {
-      const usefulMs = this.#client.runtime.clock.nowMs() + (this.#claim.leastMs ?? 0);
+      const usefulMs = this.#client.runtime.clock.nowMs() + (this.#claim.minUsefulMs ?? 0);
       // rule: offer-outlasts-the-grace
       const isBelieved = deadlineMs !== null && deadlineMs > usefulMs;
       if (!isBelieved) return confirmation.tell(this.#listener(confirmation), lapseMs);

@@ -1,6 +1,6 @@
 import { InvalidOptionError } from "../../errors/index.js";
-import { LoneMap } from "../../rules/lone-map.js";
 import { MetaText } from "../../rules/meta-text.js";
+import { SingleMap } from "../../rules/single-map.js";
 import { Limits } from "../../time/limits.js";
 import type { Runtime } from "../../time/runtime.js";
 import { Acquisitions } from "./acquisitions.js";
@@ -51,7 +51,7 @@ export class ArbiterClient {
     this.batcher = new CommandBatcher(arbiter, this.limits);
     this.id = arbiter.runtime.random.id();
     this.cleanups = new Cleanups(this);
-    const owners: Owners = new LoneMap();
+    const owners: Owners = new SingleMap();
     this.grants = new Grants(owners);
     this.acquisitions = new Acquisitions(this, owners);
     this.heartbeats = new Heartbeats(this);

@@ -1,10 +1,10 @@
 import type { GoneEvent } from "../../contract/store.js";
-import type { LoneMap } from "../../rules/lone-map.js";
+import type { SingleMap } from "../../rules/single-map.js";
 import type { Acquisition } from "./acquisition.js";
 import { LedgerGrant } from "./ledger-grant.js";
 
 /** The owners of one client: an owner has an acquisition that is under way, and then its grant. */
-export type Owners = LoneMap<string, Acquisition | LedgerGrant>;
+export type Owners = SingleMap<string, Acquisition | LedgerGrant>;
 
 /** A late push is about one of the latest grants. */
 const MAX_DETACHED = 10_000;

@@ -85,7 +85,7 @@ describe("a pushed grant", () => {
 
   it("is believed only when confirmed, where its offer is too short to be of use", async () => {
     arbiter.latencyMs = 10;
-    const claim = claimOf("w", { leastMs: OFFER_MS });
+    const claim = claimOf("w", { minUsefulMs: OFFER_MS });
     const asked = watch(store.acquire(claim, forever()));
     await runtime.advance(20);
     await handOver();

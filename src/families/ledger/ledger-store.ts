@@ -43,7 +43,7 @@ import { Withdrawal } from "./withdrawal.js";
 const MAX_SILENCE_MS = 1_000;
 
 /** The mark that a release leaves. */
-interface Keep {
+interface OnceMark {
   readonly ttlMs: number;
   readonly meta: Meta;
 }
@@ -92,7 +92,7 @@ export class LedgerStore implements Store {
     this.#client.grants.forget(ownGrant(grant));
   }
 
-  release(grant: Grant, withinMs: number, keep?: Keep): Promise<boolean> {
+  release(grant: Grant, withinMs: number, keep?: OnceMark): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const released = ownGrant(grant);
       released.isReleasing = true;
@@ -197,6 +197,6 @@ export class LedgerStore implements Store {
   }
 }
 
-function markOf(keep: Keep | undefined): Release["keep"] {
+function markOf(keep: OnceMark | undefined): Release["keep"] {
   return keep ? { ttlUs: Math.ceil(keep.ttlMs * 1000), meta: JSON.stringify(keep.meta) } : null;
 }

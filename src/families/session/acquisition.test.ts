@@ -7,7 +7,7 @@ import { StoreError } from "../../errors/index.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import { within } from "../../time/timers.js";
 import { MAX_BACKSTOP_MS } from "./queue.js";
-import type { Entering, Entry, ListedMark, Listing, Sequencer, SessionLink } from "./sequencer.js";
+import type { Entering, Entry, ListedMark, Listing, Sequencer, StoreSession } from "./sequencer.js";
 import { SessionStore } from "./session-store.js";
 
 const TTL_MS = 60_000;
@@ -74,7 +74,7 @@ function openStore(): SessionStore {
     prove: (_: unknown, limitMs: number) =>
       ask(() => ({ type: "proven", ttlMs: TTL_MS, missing: new Set() }), limitMs),
     end: async () => {},
-  } as unknown as SessionLink;
+  } as unknown as StoreSession;
   return new SessionStore({
     name: "etcd",
     traits: {} as Traits,

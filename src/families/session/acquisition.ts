@@ -14,7 +14,7 @@ import { Backoff } from "../../time/backoff.js";
 import type { Limits } from "../../time/limits.js";
 import { pause } from "../../time/pause.js";
 import { SilenceLimit, type SilenceListener } from "../../time/silence-limit.js";
-import type { AttemptResult } from "../attempts.js";
+import type { AttemptResult } from "../acquire-errors.js";
 import type { EntryLines, LinePlace } from "./entry-lines.js";
 import { entryText, heldText } from "./entry-text.js";
 import type { GrantWatches } from "./grant-watches.js";
@@ -52,7 +52,7 @@ export interface Collaborators {
 
 const CALL_MS = 1_500;
 const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
-/** A session `alone` that is older than this part of its ttl is renewed before it is granted. */
+/** A dedicated session that is older than this part of its ttl is renewed before it is granted. */
 const OLD_PART = 20;
 
 export class Acquisition implements Waiter, EntryOwner, SilenceListener {
@@ -208,7 +208,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
       sessions.ready(this.#claim) ??
       (await sessions.for(this.#claim, CALL_MS));
     if (this.#isSettled) {
-      if (session.isAlone) void session.close();
+      if (session.isDedicated) void session.close();
       return;
     }
     this.#known ??= { entry: this.#makeEntry(session), session };
@@ -221,7 +221,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     if (entering.type === "gone") {
       session.endedByStore();
       this.#again("ended");
-    } else if (entering.type === "refused") this.#refuse(entering.listing, entering.mayAppear);
+    } else if (entering.type === "refused") this.#refuse(entering.listing, entering.mayStillArrive);
     else if (entering.type === "behind") this.#waitBehind(entering.moment);
     else this.#judge(entering.listing);
   }
@@ -266,7 +266,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     const { entry, session } = this.#own;
     if (hasWaited) queues.remove(this);
     // A lease that is never renewed begins with all of its ttl, however long the wait took.
-    if (session.isAlone && session.ageMs > session.ttlMs / OLD_PART) {
+    if (session.isDedicated && session.ageMs > session.ttlMs / OLD_PART) {
       const isThere = await session.renew(true).then(
         (proof) => proof.type === "proven" && !proof.missing.has(entry),
         () => true,
@@ -290,9 +290,9 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     }
   }
 
-  #refuse(listing: Listing, mayAppear: boolean): void {
+  #refuse(listing: Listing, mayStillArrive: boolean): void {
     const busy = this.#busy(listing);
-    if (mayAppear) return void this.#withdraw(() => busy);
+    if (mayStillArrive) return void this.#withdraw(() => busy);
     const { entry, session } = this.#own;
     session.remove(entry);
     this.#settle();

@@ -53,10 +53,10 @@ export class GrantMoves {
 
   async #begin(grant: SessionGrant, ttlMs: number): Promise<void> {
     const { entry, home } = grant;
-    const to = await this.#sessions.for({ ttlMs, alone: home.isAlone }, CALL_MS);
+    const to = await this.#sessions.for({ ttlMs, ownSession: home.isDedicated }, CALL_MS);
     // Meanwhile the grant was given back, or another renewal began to move it.
     if (grant.isReleasing || grant.move || grant.home !== home) {
-      if (to.isAlone) void to.close();
+      if (to.isDedicated) void to.close();
       return;
     }
     to.add(entry, this.#owner);

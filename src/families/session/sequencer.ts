@@ -87,10 +87,10 @@ export type Entering =
   /** The entry was made at this moment, and the queue was not listed. */
   | { readonly type: "behind"; readonly moment: Moment }
   /**
-   * The entry was not made: the queue is not empty, or has a mark. `mayAppear`: a late copy of the
-   * request may still make it, so it has to be removed by `leave`.
+   * The entry was not made: the queue is not empty, or has a mark. `mayStillArrive`: a late copy of
+   * the request may still make it, so it has to be removed by `leave`.
    */
-  | { readonly type: "refused"; readonly listing: Listing; readonly mayAppear: boolean }
+  | { readonly type: "refused"; readonly listing: Listing; readonly mayStillArrive: boolean }
   /** The store has ended the session. */
   | { readonly type: "gone" };
 
@@ -136,7 +136,7 @@ export interface Leaving {
 }
 
 /** A session with the store. */
-export interface SessionLink {
+export interface StoreSession {
   /**
    * False as soon as the store can no longer keep late copies of requests from making entries in
    * this session. The family then makes no new entries in it, and ends it with its last one.
@@ -173,7 +173,7 @@ export interface SessionLink {
 /** A session that another process opened, and the entry of it that a locator names. */
 export interface Resumed {
   /** The session. */
-  readonly link: SessionLink;
+  readonly link: StoreSession;
   /** The entry, with its token. */
   readonly entry: OwnEntry;
   /** A moment at which the entry was there. */
@@ -240,7 +240,7 @@ export interface Sequencer {
   /** Why no server can be reached; null if one can, or if the reason is not known. */
   whyUnreachable?(): Promise<Error | null>;
   /** Opens a session that the store keeps for at least `ttlMs` after each proof. */
-  openSession(ttlMs: number, limitMs: number): Promise<SessionLink>;
+  openSession(ttlMs: number, limitMs: number): Promise<StoreSession>;
   /**
    * Finds the session and the entry that a locator names; null when either is gone, or when the
    * text is no locator.

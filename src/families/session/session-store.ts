@@ -29,7 +29,7 @@ import type { Space } from "../../rules/name.js";
 import { Limits } from "../../time/limits.js";
 import type { Runtime } from "../../time/runtime.js";
 import { within } from "../../time/timers.js";
-import { type AttemptResult, lateGrantError, MAX_LATE_GRANTS } from "../attempts.js";
+import { type AttemptResult, lateGrantError, MAX_LATE_GRANTS } from "../acquire-errors.js";
 import { Acquisition, type Collaborators } from "./acquisition.js";
 import { EntryLines } from "./entry-lines.js";
 import { markText } from "./entry-text.js";
@@ -130,7 +130,7 @@ export class SessionStore implements Store {
     if (home.isOver) {
       grants.giveUp(grant);
       this.#endMove(entry, move);
-      if (home.isAlone) void home.endInStore();
+      if (home.isDedicated) void home.endInStore();
       return false;
     }
     grants.drop(grant);

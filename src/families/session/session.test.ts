@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import type { LossReason } from "../../errors/index.js";
-import type { OwnEntry, Proof, SessionLink } from "./sequencer.js";
+import type { OwnEntry, Proof, StoreSession } from "./sequencer.js";
 import { type EntryOwner, Session } from "./session.js";
 
 const TTL_MS = 30_000;
@@ -41,7 +41,7 @@ const OWNER: EntryOwner = {
 };
 
 /** A session without entries. */
-function openUnused(isAlone = false): Session {
+function openUnused(isDedicated = false): Session {
   const link = {
     prove: () =>
       new Promise<Proof>((resolve, reject) => {
@@ -59,13 +59,13 @@ function openUnused(isAlone = false): Session {
     get takesEntries() {
       return takesEntries;
     },
-  } as unknown as SessionLink;
-  const options = { ttlMs: TTL_MS, isAlone, sentMs: runtime.nowMs };
+  } as unknown as StoreSession;
+  const options = { ttlMs: TTL_MS, isDedicated, sentMs: runtime.nowMs };
   return new Session(link, options, runtime, () => {});
 }
 
-function open(isAlone = false): Session {
-  const session = openUnused(isAlone);
+function open(isDedicated = false): Session {
+  const session = openUnused(isDedicated);
   session.add({} as OwnEntry, OWNER);
   return session;
 }

@@ -3,7 +3,7 @@
  *
  * The deadline of a session counts from the moment at which its last *proven* keep-alive was sent,
  * and is the deadline of all its grants. A session keeps itself alive while entries are in it, and
- * for one more ttl, so that the next acquire finds it open. A session `alone` keeps itself alive
+ * for one more ttl, so that the next acquire finds it open. A dedicated session keeps itself alive
  * only while its one owner waits; once that owner holds, it renews the session itself. No renewal
  * is sent after the deadline: then the session is over, with all its entries, and new acquires open
  * another one.
@@ -13,7 +13,7 @@ import { marginMs } from "../../rules/margin.js";
 import { renewAfterMs, repeatAfterMs, retryAfterMs } from "../../rules/renewal-pace.js";
 import type { Runtime } from "../../time/runtime.js";
 import type { Timer } from "../../time/timers.js";
-import type { OwnEntry, Proof, SessionLink } from "./sequencer.js";
+import type { OwnEntry, Proof, StoreSession } from "./sequencer.js";
 
 /** A renewal is answered by the last proof while that is younger than this part of the ttl. */
 const FRESH_PART = 6;
@@ -31,7 +31,7 @@ export interface EntryOwner {
 
 export interface SessionOptions {
   readonly ttlMs: number;
-  readonly isAlone: boolean;
+  readonly isDedicated: boolean;
   /** When the request was sent that opened or proved the session. */
   readonly sentMs: number;
 }
@@ -56,9 +56,9 @@ class Question {
 }
 
 export class Session {
-  readonly link: SessionLink;
+  readonly link: StoreSession;
   readonly ttlMs: number;
-  readonly isAlone: boolean;
+  readonly isDedicated: boolean;
   readonly #runtime: Runtime;
   readonly #onOver: (session: Session) => void;
   readonly #owners = new Map<OwnEntry, EntryOwner>();
@@ -75,14 +75,14 @@ export class Session {
 
   /** `onOver`: the session is no longer kept, for whatever reason. */
   constructor(
-    link: SessionLink,
+    link: StoreSession,
     options: SessionOptions,
     runtime: Runtime,
     onOver: (session: Session) => void,
   ) {
     this.link = link;
     this.ttlMs = options.ttlMs;
-    this.isAlone = options.isAlone;
+    this.isDedicated = options.isDedicated;
     this.#runtime = runtime;
     this.#onOver = onOver;
     this.#sentMs = options.sentMs;
@@ -123,7 +123,7 @@ export class Session {
   remove(entry: OwnEntry): void {
     if (!this.#owners.delete(entry)) return;
     this.#usedMs = this.#runtime.clock.nowMs();
-    if (this.#owners.size === 0 && (this.isAlone || !this.isOpen)) void this.close();
+    if (this.#owners.size === 0 && (this.isDedicated || !this.isOpen)) void this.close();
   }
 
   /** How long ago the request for the last proof was sent. */
@@ -131,9 +131,9 @@ export class Session {
     return this.#runtime.clock.nowMs() - this.#sentMs;
   }
 
-  /** The owner of a session `alone` holds now, and decides whether to renew. */
+  /** The owner of a dedicated session holds now, and decides whether to renew. */
   hand(): void {
-    if (this.isAlone) this.#renewsItself = false;
+    if (this.isDedicated) this.#renewsItself = false;
   }
 
   /** Takes no new entries, and ends with the last one that it has. */
@@ -150,7 +150,7 @@ export class Session {
       this.#end("expired");
       return { type: "gone" };
     }
-    if (!force && !this.isAlone && nowMs - this.#sentMs < this.ttlMs / FRESH_PART) {
+    if (!force && !this.isDedicated && nowMs - this.#sentMs < this.ttlMs / FRESH_PART) {
       return { type: "proven", ttlMs: this.ttlMs, missing: new Set() };
     }
     const latest = this.#unanswered.at(-1);

@@ -1,10 +1,10 @@
 import type { Claim } from "../../contract/store.js";
 import { ClosedError, StoreError } from "../../errors/index.js";
 import { TimeLimitError, within } from "../../time/timers.js";
-import type { Sequencer, SessionLink } from "./sequencer.js";
+import type { Sequencer, StoreSession } from "./sequencer.js";
 import { Session, type SessionOptions } from "./session.js";
 
-/** The sessions of one client: one for each ttl, and one for each claim that is `alone`. */
+/** The sessions of one client: one for each ttl, and one for each claim with `ownSession`. */
 export class Sessions {
   readonly #sequencer: Sequencer;
   readonly #shared = new Map<number, Session>();
@@ -17,14 +17,17 @@ export class Sessions {
   }
 
   /** The session that `for` would give, where that needs no request; else null. */
-  ready({ ttlMs, alone }: Pick<Claim, "ttlMs" | "alone">): Session | null {
-    const session = alone ? undefined : this.#shared.get(ttlMs);
+  ready({ ttlMs, ownSession }: Pick<Claim, "ttlMs" | "ownSession">): Session | null {
+    const session = ownSession ? undefined : this.#shared.get(ttlMs);
     return session?.isOpen && session.isFresh ? session : null;
   }
 
   /** An open session with most of its ttl left; a throw means "unknown". */
-  async for({ ttlMs, alone }: Pick<Claim, "ttlMs" | "alone">, limitMs: number): Promise<Session> {
-    if (alone) return this.#open(ttlMs, true, limitMs);
+  async for(
+    { ttlMs, ownSession }: Pick<Claim, "ttlMs" | "ownSession">,
+    limitMs: number,
+  ): Promise<Session> {
+    if (ownSession) return this.#open(ttlMs, true, limitMs);
     const session = this.#shared.get(ttlMs);
     if (session?.isOpen) {
       if (session.isFresh) return session;
@@ -40,8 +43,8 @@ export class Sessions {
   }
 
   /** Takes over a session that another process opened. */
-  adopt(link: SessionLink, ttlMs: number, sentMs: number): Session {
-    const session = this.#make(link, { ttlMs, isAlone: true, sentMs });
+  adopt(link: StoreSession, ttlMs: number, sentMs: number): Session {
+    const session = this.#make(link, { ttlMs, isDedicated: true, sentMs });
     session.hand();
     return session;
   }
@@ -55,15 +58,15 @@ export class Sessions {
     this.#all.clear();
   }
 
-  async #open(ttlMs: number, isAlone: boolean, limitMs: number): Promise<Session> {
+  async #open(ttlMs: number, isDedicated: boolean, limitMs: number): Promise<Session> {
     const sentMs = this.#sequencer.runtime.clock.nowMs();
     const link = await this.#sequencer.openSession(ttlMs, limitMs);
-    const session = this.#make(link, { ttlMs, isAlone, sentMs });
+    const session = this.#make(link, { ttlMs, isDedicated, sentMs });
     if (this.#isClosed) {
       await session.close();
       throw new ClosedError({ store: this.#sequencer.name });
     }
-    if (!isAlone) this.#shared.set(ttlMs, session);
+    if (!isDedicated) this.#shared.set(ttlMs, session);
     return session;
   }
 
@@ -76,7 +79,7 @@ export class Sessions {
     });
   }
 
-  #make(link: SessionLink, options: SessionOptions): Session {
+  #make(link: StoreSession, options: SessionOptions): Session {
     const session = new Session(link, options, this.#sequencer.runtime, (over) => {
       this.#all.delete(over);
       if (this.#shared.get(over.ttlMs) === over) this.#shared.delete(over.ttlMs);

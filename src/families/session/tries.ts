@@ -11,7 +11,7 @@
 import type { Busy, Claim } from "../../contract/store.js";
 import { keyOf } from "../../rules/name.js";
 import type { Clock } from "../../time/clock.js";
-import { silenceError } from "../attempts.js";
+import { silenceError } from "../acquire-errors.js";
 import type { SessionGrant } from "./session-grant.js";
 import { holderView } from "./views.js";
 

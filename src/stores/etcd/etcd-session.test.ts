@@ -77,7 +77,7 @@ describe("an entry that is asked for only where the queue is empty", () => {
     answers = [refuse("m/2a")];
     const entry = session.makeEntry(claimOf("o", { name: "m" }), "");
     const entering = await session.enter(entry, "alone", 1_000);
-    expect(entering).toMatchObject({ type: "refused", mayAppear: false });
+    expect(entering).toMatchObject({ type: "refused", mayStillArrive: false });
     expect(await session.leave(entry, {}, 1_000)).toMatchObject({ wasThere: false });
     expect(asked).toHaveLength(1);
     // Its name is free for the next entry.

@@ -14,7 +14,7 @@ import type {
   Listing,
   OwnEntry,
   Proof,
-  SessionLink,
+  StoreSession,
 } from "../../families/session/sequencer.js";
 import { keyOf } from "../../rules/name.js";
 import type { Runtime } from "../../time/runtime.js";
@@ -49,7 +49,7 @@ export interface SessionTools {
   readonly runtime: Runtime;
 }
 
-export class EtcdSession implements SessionLink {
+export class EtcdSession implements StoreSession {
   readonly id: string;
   readonly #tools: SessionTools;
   readonly lease: bigint;
@@ -144,7 +144,7 @@ export class EtcdSession implements SessionLink {
         continue;
       }
       const listing = layout.listing(lock, reply.header, kvs);
-      if (entry.isWithdrawn) return { type: "refused", listing, mayAppear: true };
+      if (entry.isWithdrawn) return { type: "refused", listing, mayStillArrive: true };
       const [found] = first?.responseRange?.kvs ?? [];
       if (!found) return { type: "gone" };
       const made = listing.entries.find(({ id }) => id === entry.id);
@@ -236,12 +236,12 @@ export class EtcdSession implements SessionLink {
   }
 
   #refused(entry: EtcdEntry, listing: Listing): Entering {
-    const mayAppear = entry.creationMayStillArrive;
-    if (!mayAppear) {
+    const mayStillArrive = entry.creationMayStillArrive;
+    if (!mayStillArrive) {
       entry.isRefused = true;
       this.forget(entry);
     }
-    return { type: "refused", listing, mayAppear };
+    return { type: "refused", listing, mayStillArrive };
   }
 
   async #leave(

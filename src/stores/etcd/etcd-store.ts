@@ -14,7 +14,7 @@ import type {
   QueueWatch,
   Resumed,
   Sequencer,
-  SessionLink,
+  StoreSession,
   Watch,
 } from "../../families/session/sequencer.js";
 import type { Space } from "../../rules/name.js";
@@ -69,7 +69,7 @@ export class EtcdSequencer implements Sequencer {
     this.#queues = new Queues({ calls, layout, watches: this.#watches, timers: runtime.timers });
   }
 
-  openSession(ttlMs: number, limitMs: number): Promise<SessionLink> {
+  openSession(ttlMs: number, limitMs: number): Promise<StoreSession> {
     void this.checkVersion();
     return EtcdSession.open(ttlMs, this.#tools, limitMs);
   }

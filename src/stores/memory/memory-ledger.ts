@@ -1,7 +1,7 @@
 import { apply } from "../../rules/ledger.js";
 import type { Command, Emit, Instant, ReplyTo, View } from "../../rules/ledger-command.js";
-import { LoneMap } from "../../rules/lone-map.js";
 import { compareNames } from "../../rules/name.js";
+import { SingleMap } from "../../rules/single-map.js";
 import type { Upkeep } from "../../rules/upkeep.js";
 import { MemoryState, type TokenCounter } from "./memory-state.js";
 
@@ -9,7 +9,7 @@ const MIN_SWEEP = 1_000;
 
 /** All names of one namespace in memory. A name that is at rest takes no room. */
 export class MemoryLedger {
-  #states = new LoneMap<string, MemoryState>();
+  #states = new SingleMap<string, MemoryState>();
   readonly #tokens: TokenCounter = { last: 0 };
   readonly #emit: Emit;
   /** How many names there may be until those out of use are looked for. */
@@ -61,7 +61,7 @@ export class MemoryLedger {
 
   /** Forgets everything, as a server that restarts without its data. */
   forget(): void {
-    this.#states = new LoneMap();
+    this.#states = new SingleMap();
     this.#tokens.last = 0;
   }
 }

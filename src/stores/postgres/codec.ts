@@ -6,9 +6,14 @@
 import type { StoreError } from "../../errors/index.js";
 import { foreignData, list, oneOf, text, Unreadable, whole } from "../../events/foreign-data.js";
 import type { Execution } from "../../families/ledger/arbiter.js";
-import { hasSameTerms } from "../../families/ledger/same-terms.js";
 import { cutOff } from "../../rules/bounds.js";
-import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
+import {
+  type Command,
+  hasSameTerms,
+  type Push,
+  type Reply,
+  type View,
+} from "../../rules/ledger-command.js";
 import type { Statement } from "./client.js";
 import { readBlockage, readFlag, readGrant, readMark, readText, readView } from "./records.js";
 import { arrayLiteral, recordLiteral, toStored } from "./stored-text.js";

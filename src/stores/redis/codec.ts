@@ -6,20 +6,20 @@
  */
 import { assert } from "../../errors/assert.js";
 import { oneOf, text as textOf, Unreadable, whole } from "../../events/foreign-data.js";
-import { hasSameTerms } from "../../families/ledger/same-terms.js";
-import { cutOff, hasFairPatience, hasFairTerms } from "../../rules/bounds.js";
+import { areTermsValid, cutOff, isPatienceValid } from "../../rules/bounds.js";
 import { NO_LIMIT } from "../../rules/fits.js";
-import type {
-  Acquire,
-  Command,
-  HolderEntry,
-  MarkEntry,
-  Push,
-  PushedGrant,
-  Renew,
-  Reply,
-  Touched,
-  View,
+import {
+  type Acquire,
+  type Command,
+  type HolderEntry,
+  hasSameTerms,
+  type MarkEntry,
+  type Push,
+  type PushedGrant,
+  type Renew,
+  type Reply,
+  type Touched,
+  type View,
 } from "../../rules/ledger-command.js";
 import { readHolder, readWaiter, words } from "./records.js";
 import type { Verb } from "./script.generated.js";
@@ -145,9 +145,9 @@ export class Encoder {
     const { client, mode, weight, limit, ttlUs, offerUs, span, touchUs, meta } = command;
     const isPlain = mode === "exclusive" && weight === 1 && limit === NO_LIMIT;
     const letter = isPlain ? "x" : mode === "exclusive" ? "e" : "s";
-    const waits = hasFairPatience(command) ? letter.toUpperCase() : "p";
+    const waits = isPatienceValid(command) ? letter.toUpperCase() : "p";
     this.#terms = command;
-    this.#how = !hasFairTerms(command) ? "u" : command.enqueue ? waits : letter;
+    this.#how = !areTermsValid(command) ? "u" : command.enqueue ? waits : letter;
     const turns = `${span <= 9_999 ? count(span) : 0}`.padStart(4, "0");
     this.#head = digits(ttlUs) + turns + digits(offerUs) + digits(touchUs) + letter;
     const detail = isPlain ? "" : `${count(weight)} ${count(limit)} `;

@@ -9,7 +9,7 @@
 
 import type { Busy, Claim, Wait } from "../../contract/store.js";
 import type { StoreError } from "../../errors/index.js";
-import { lateGrantError, MAX_LATE_GRANTS } from "../../families/attempts.js";
+import { lateGrantError, MAX_LATE_GRANTS } from "../../families/acquire-errors.js";
 import type { MetaText } from "../../rules/meta-text.js";
 import { keyOf } from "../../rules/name.js";
 import { Backoff } from "../../time/backoff.js";
@@ -210,7 +210,7 @@ export class Acquisition {
     membership.onMajority();
     // rule: quorum-deadline-counts-from-sending
     const deadlineMs = deadlineOf(answers, sentMs, driftFactor);
-    const isLate = runtime.clock.exactMs() + (claim.leastMs ?? 0) >= deadlineMs;
+    const isLate = runtime.clock.exactMs() + (claim.minUsefulMs ?? 0) >= deadlineMs;
     // rule: quorum-late-grant-is-given-back
     if (!isLate && !this.#isEnded) {
       const grant = new QuorumGrant(claim, this.#keys, ballot, deadlineMs);

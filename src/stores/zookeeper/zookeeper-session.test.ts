@@ -20,7 +20,7 @@ const CLAIM: Claim = {
   span: 1,
   meta: {},
   transferable: false,
-  alone: false,
+  ownSession: false,
 };
 
 it("judges a mark by the time in an entry that it finds again", async () => {

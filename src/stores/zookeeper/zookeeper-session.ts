@@ -17,7 +17,7 @@ import type {
   Listing,
   OwnEntry,
   Proof,
-  SessionLink,
+  StoreSession,
 } from "../../families/session/sequencer.js";
 import { holderCount } from "../../families/session/standing.js";
 import { EntryBatch, type KnownQueues, type WriteReply } from "./entry-batch.js";
@@ -55,7 +55,7 @@ export interface SessionTools extends ServerChoice {
   readonly servers: string;
 }
 
-export class ZookeeperSession implements SessionLink {
+export class ZookeeperSession implements StoreSession {
   readonly #connections: SessionConnections;
   readonly #tools: SessionTools;
   readonly #onEnd: () => void;
@@ -153,7 +153,7 @@ export class ZookeeperSession implements SessionLink {
     const listing = entry.isMade
       ? await read()
       : ((await this.#make(connection, entry, read)) ?? onlyEntry(entry));
-    if (listing.mark) return { type: "refused", listing, mayAppear: true };
+    if (listing.mark) return { type: "refused", listing, mayStillArrive: true };
     const index = listing.entries.findIndex(({ id }) => id === entry.id);
     if (index < 0) {
       entry.made("", 0n);

@@ -15,7 +15,7 @@ import type {
   QueueWatch,
   Resumed,
   Sequencer,
-  SessionLink,
+  StoreSession,
   Watch,
 } from "../../families/session/sequencer.js";
 import type { Space } from "../../rules/name.js";
@@ -89,7 +89,7 @@ export class ZookeeperSequencer implements Sequencer {
     return ensemble.trouble && zookeeperError(ensemble.trouble, servers);
   }
 
-  async openSession(ttlMs: number, limitMs: number): Promise<SessionLink> {
+  async openSession(ttlMs: number, limitMs: number): Promise<StoreSession> {
     const { servers } = this.#tools;
     const asked = Math.ceil(ttlMs);
     if (asked > MAX_TIMEOUT_MS) throw outOfBounds(asked, MAX_TIMEOUT_MS, servers);

@@ -36,7 +36,7 @@ export interface LinkedThread {
   /** The thread said nothing for long. */
   onSilence(): void;
   /** The store of the link is closed. */
-  onClose(link: ThreadLink): Promise<void>;
+  onClose(link: ThreadConnection): Promise<void>;
 }
 
 /**
@@ -44,7 +44,7 @@ export interface LinkedThread {
  * thread ends, or when the thread is silent for long. Calls under way keep the process alive; the
  * thread itself does not.
  */
-export class ThreadLink {
+export class ThreadConnection {
   readonly #thread: LinkedThread;
   readonly #port: MessagePort;
   readonly #backlog: Backlog;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ManualRuntime } from "../../test/fixtures/manual-runtime.js";
 import type { FromThread, ToThread } from "./messages.js";
 import { Backlog } from "./outbox.js";
-import { ThreadLink } from "./thread-link.js";
+import { ThreadConnection } from "./thread-connection.js";
 
 const START_MS = 10_000;
 const CLOSE_MS = 3_000;
@@ -25,8 +25,8 @@ afterEach(() => {
   channel.port2.close();
 });
 
-function linked(): ThreadLink {
-  return new ThreadLink(thread, channel.port1, backlog, time.timers);
+function linked(): ThreadConnection {
+  return new ThreadConnection(thread, channel.port1, backlog, time.timers);
 }
 
 /** Answers the calls of a link, except those that it is told to leave. */
@@ -42,7 +42,7 @@ function answer(except: readonly string[] = []): void {
   });
 }
 
-describe("ThreadLink", () => {
+describe("ThreadConnection", () => {
   it("gives up a thread that does not start, and does not wait for it to close", async () => {
     const link = linked();
     const started = expect(link.start()).rejects.toThrow("did not start within 10000 ms");
@@ -62,7 +62,7 @@ describe("ThreadLink", () => {
       look = task;
       return { cancel: () => {}, keepAlive: () => {} };
     };
-    const link = new ThreadLink(thread, channel.port1, backlog, { ...time.timers, after });
+    const link = new ThreadConnection(thread, channel.port1, backlog, { ...time.timers, after });
     const started = link.start();
     channel.port2.postMessage([{ type: "answer", id: 1, value: null }] satisfies FromThread[]);
     // The timer is the first to run after the block; the answer still waits in the port.

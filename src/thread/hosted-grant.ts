@@ -8,15 +8,15 @@ import type { Outbox } from "./outbox.js";
 import { SharedGrant } from "./shared-grant.js";
 
 /** The part of the thread that keeps grants. */
-export interface KeptGrantOwner {
+export interface HostedGrantOwner {
   /** It is time to look whether the caller has taken the grant. */
-  onLook(kept: KeptGrant): void;
+  onLook(hosted: HostedGrant): void;
   /** The grant is lost. */
-  onEnd(kept: KeptGrant): void;
+  onEnd(hosted: HostedGrant): void;
 }
 
 /** A grant in the thread of its store: tells the thread of the caller what becomes of it. */
-export class KeptGrant implements GrantUser, Limited {
+export class HostedGrant implements GrantUser, Limited {
   readonly id: number;
   readonly grant: Grant;
   /** Set as soon as the grant is kept. */
@@ -27,9 +27,9 @@ export class KeptGrant implements GrantUser, Limited {
   heapIndex = -1;
   readonly #shared: SharedGrant;
   readonly #outbox: Outbox<FromThread>;
-  readonly #owner: KeptGrantOwner;
+  readonly #owner: HostedGrantOwner;
 
-  constructor(id: number, grant: Grant, outbox: Outbox<FromThread>, owner: KeptGrantOwner) {
+  constructor(id: number, grant: Grant, outbox: Outbox<FromThread>, owner: HostedGrantOwner) {
     this.id = id;
     this.grant = grant;
     this.#shared = SharedGrant.of(grant);

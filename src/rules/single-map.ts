@@ -9,7 +9,7 @@
  * collector copies them, until the next full collection. Here a table leads only to slots, and a
  * slot is emptied.
  */
-export class LoneMap<K, V extends object> {
+export class SingleMap<K, V extends object> {
   /** The entry that came into the empty map, until it is deleted. */
   #key: K | undefined;
   #value: V | undefined;

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { check } from "../../test/fixtures/property.js";
-import { LoneMap } from "./lone-map.js";
+import { SingleMap } from "./single-map.js";
 
 const step = fc.record({
   type: fc.constantFrom("set", "delete"),
@@ -12,7 +12,7 @@ const step = fc.record({
 
 it("has the entries that a Map has after the same steps", () => {
   const property = fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-    const [ours, plain] = [new LoneMap<number, object>(), new Map<number, object>()];
+    const [ours, plain] = [new SingleMap<number, object>(), new Map<number, object>()];
     for (const [index, { type, key }] of steps.entries()) {
       if (type === "delete") {
         ours.delete(key);
@@ -31,7 +31,7 @@ it("has the entries that a Map has after the same steps", () => {
 });
 
 /** The bytes that reach the old space while ten entries are there, of all that come and go. */
-function promotedPart(map: Pick<LoneMap<number, object>, "set" | "delete">): number {
+function promotedPart(map: Pick<SingleMap<number, object>, "set" | "delete">): number {
   const [live, batches, batch, words] = [10, 50, 500, 128];
   setFlagsFromString("--expose-gc");
   const collect: (how?: { type: "minor" }) => void = runInNewContext("gc");
@@ -57,5 +57,5 @@ function promotedPart(map: Pick<LoneMap<number, object>, "set" | "delete">): num
 }
 
 it("does not keep deleted values alive until a full collection", () => {
-  expect(promotedPart(new LoneMap())).toBeLessThan(0.2);
+  expect(promotedPart(new SingleMap())).toBeLessThan(0.2);
 });
