@@ -13,7 +13,14 @@ import { RedlockStore } from "./redlock-store.js";
 
 const claim: Claim = {
   ...{ space: "lock", name: "m", owner: "o1", mode: "exclusive", weight: 1, limit: 1 },
-  ...{ ttlMs: 10_000, meta: {}, span: 1, transferable: true, ownSession: true, storeTimeoutMs: 5_000 },
+  ...{
+    ttlMs: 10_000,
+    meta: {},
+    span: 1,
+    transferable: true,
+    ownSession: true,
+    storeTimeoutMs: 5_000,
+  },
 };
 const times = { nodeTimeoutMs: 50, driftFactor: 0.01, maxTtlMs: 30_000 };
 const settings = { namespace: "", bootstrap: "wait", ...times } as const;
