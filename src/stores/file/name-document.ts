@@ -284,16 +284,14 @@ function add<T>(entries: Map<string, T>, id: string, entry: T): void {
 
 // Each entry is a list: without the names of its fields, the text is a third shorter.
 
-function holderEntry(holder: Holder): unknown[] {
-  const { owner, client, mode, weight, limit, ttlUs, span, meta } = holder;
-  const { token, grantedUs, expiryUs, confirmed } = holder;
-  const grant = [token, grantedUs, expiryUs, confirmed];
-  return [owner, client, mode, weight, limit, ttlUs, span, meta, ...grant];
+type Terms = Omit<Waiter, "offerUs" | "sinceUs">;
+
+function termsEntry({ owner, client, mode, weight, limit, ttlUs, span, meta }: Terms): unknown[] {
+  return [owner, client, mode, weight, limit, ttlUs, span, meta];
 }
 
-function readHolder(entry: unknown): Holder {
-  const [owner, client, mode, weight, limit, ttlUs, span, meta, ...grant] = list(entry);
-  const [token, grantedUs, expiryUs, confirmed] = grant;
+function readTerms(entry: readonly unknown[]): Terms {
+  const [owner, client, mode, weight, limit, ttlUs, span, meta] = entry;
   return {
     owner: text(owner),
     client: text(client),
@@ -303,6 +301,20 @@ function readHolder(entry: unknown): Holder {
     ttlUs: whole(ttlUs),
     span: whole(span),
     meta: text(meta),
+  };
+}
+
+const TERMS = 8;
+
+function holderEntry(holder: Holder): unknown[] {
+  const { token, grantedUs, expiryUs, confirmed } = holder;
+  return [...termsEntry(holder), token, grantedUs, expiryUs, confirmed];
+}
+
+function readHolder(entry: unknown): Holder {
+  const [token, grantedUs, expiryUs, confirmed] = list(entry).slice(TERMS);
+  return {
+    ...readTerms(list(entry)),
     token: whole(token),
     grantedUs: whole(grantedUs),
     expiryUs: whole(expiryUs),
@@ -311,24 +323,12 @@ function readHolder(entry: unknown): Holder {
 }
 
 function waiterEntry(waiter: Waiter): unknown[] {
-  const { owner, client, mode, weight, limit, ttlUs, span, meta, offerUs, sinceUs } = waiter;
-  return [owner, client, mode, weight, limit, ttlUs, span, meta, offerUs, sinceUs];
+  return [...termsEntry(waiter), waiter.offerUs, waiter.sinceUs];
 }
 
 function readWaiter(entry: unknown): Waiter {
-  const [owner, client, mode, weight, limit, ttlUs, span, meta, offerUs, sinceUs] = list(entry);
-  return {
-    owner: text(owner),
-    client: text(client),
-    mode: oneOf(MODES, mode),
-    weight: whole(weight),
-    limit: whole(limit),
-    ttlUs: whole(ttlUs),
-    span: whole(span),
-    meta: text(meta),
-    offerUs: whole(offerUs),
-    sinceUs: whole(sinceUs),
-  };
+  const [offerUs, sinceUs] = list(entry).slice(TERMS);
+  return { ...readTerms(list(entry)), offerUs: whole(offerUs), sinceUs: whole(sinceUs) };
 }
 
 function clientEntry({ id, touchUs, goneUs, suspect }: Client): unknown[] {
