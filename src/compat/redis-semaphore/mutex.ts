@@ -1,8 +1,7 @@
 import type { ScriptClient } from "../script-client.js";
-import { clientOf, clientsOf, keyOf } from "./checked-arguments.js";
 import { mutexLayout } from "./holding.js";
 import { Lock } from "./lock.js";
-import type { LockOptions } from "./options.js";
+import { clientOf, clientsOf, keyOf, type LockOptions } from "./options.js";
 
 /**
  * A mutex at the key `mutex:<key>` of one server.

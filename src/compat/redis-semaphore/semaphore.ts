@@ -1,9 +1,8 @@
 import { majorityOf } from "../../rules/majority.js";
 import type { ScriptClient } from "../script-client.js";
-import { clientOf, clientsOf, countOf, keyOf } from "./checked-arguments.js";
 import { permitLayout } from "./holding.js";
 import { Lock } from "./lock.js";
-import type { LockOptions } from "./options.js";
+import { clientOf, clientsOf, countOf, keyOf, type LockOptions } from "./options.js";
 
 /** One of `limit` permits at the key `semaphore:<key>` of one server. */
 export class Semaphore extends Lock {

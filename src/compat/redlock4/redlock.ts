@@ -1,4 +1,5 @@
 import { EventEmitter } from "node:events";
+import { createRequire } from "node:module";
 import { runtime } from "../client-quorum.js";
 import {
   type AttemptRules,
@@ -8,8 +9,13 @@ import {
   NoMajorityError,
 } from "../key-lock.js";
 import type { ScriptClient } from "../script-client.js";
-import { type Disposer, disposerOf } from "./disposer.js";
 import { type Callback, Lock, LockError } from "./lock.js";
+
+/** A resource that `using` of bluebird gives back; opaque to all others. */
+export interface Disposer<Resource> {
+  /** Never there: it tells the compiler what kind of resource it is. */
+  readonly resourceOf?: Resource;
+}
 
 /** How often to try, and for how long to believe. */
 export interface Options {
@@ -253,4 +259,29 @@ function told<Result>(work: Promise<Result>, callback?: Callback<Result>): Promi
     );
   }
   return work;
+}
+
+interface Bluebird {
+  resolve<T>(value: Promise<T>): {
+    disposer(giveBack: (resource: T) => Promise<unknown>): Disposer<T>;
+  };
+}
+
+/** Throws unless `bluebird` is installed: only its `using` takes a disposer. */
+function disposerOf<T>(
+  resource: () => Promise<T>,
+  giveBack: (resource: T) => Promise<unknown>,
+): Disposer<T> {
+  return bluebird().resolve(resource()).disposer(giveBack);
+}
+
+function bluebird(): Bluebird {
+  try {
+    return createRequire(import.meta.url)("bluebird") as Bluebird;
+  } catch (cause) {
+    const advice =
+      "disposer() needs the package bluebird, whose using() takes what it gives: " +
+      "npm install bluebird, or lock() and unlock() in a try and finally.";
+    throw new Error(advice, { cause });
+  }
 }

@@ -115,7 +115,7 @@ export class RedisScript {
   /** The answer to a batch that was sent when the client had changed its connection so often. */
   read(commands: readonly Command[], raw: unknown, changesBefore: number, flags = 0): Execution {
     const changes = this.#driver.changes();
-    const answer = this.#answer(commands, raw, flags >= TELL_RUN);
+    const answer = this.#answer(commands, raw, (flags & TELL_RUN) !== 0);
     const replies = commands.map((command, at) => this.#reply(command, answer, at));
     // A client with one connection reaches one run of one server until that connection changes.
     const node = `${answer.run}/${changes}`;
