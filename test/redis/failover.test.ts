@@ -116,13 +116,17 @@ test("a lease that no replica has is lost with the master, and tokens rise", asy
   });
   await master.kill();
   for (const replica of replicas) replica.resume();
-  await group.promoted(master);
+  const next = await group.promoted(master);
   await Promise.all(
     parts.map(async ({ trial }, at) => {
       const [lease, other] = [leases[at] as Lease, others[at] as Holdfast];
       await waitUntil(() => lease.signal.aborted, { what: "the holder is told of the loss" });
       expect(lease.signal.reason).toMatchObject({ reason: "missing" });
       expect(await lease.release()).toBe(false);
+      // The holder's client carries its token to the new master after it has reported the loss.
+      const last = async () =>
+        BigInt(String(await next.ask("HGET", `{hf:${trial.namespace}}`, "")));
+      await waitUntil(async () => (await last()) >= lease.token, { what: "the token arrives" });
       await trial.end(other, 5_000);
     }),
   );
