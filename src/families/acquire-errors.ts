@@ -1,5 +1,6 @@
 import type { Busy, Claim, Grant } from "../contract/store.js";
 import { StoreError } from "../errors/index.js";
+import type { Refused } from "../rules/ledger-command.js";
 
 /** This owner can never hold, through no fault of the caller: the next attempt is under another. */
 export interface Again {
@@ -28,4 +29,21 @@ export function silenceError(silentMs: number, lastError: unknown): StoreError {
     outcome: "unknown",
     cause: lastError,
   });
+}
+
+const WHY: Record<Refused["reason"], string> = {
+  terms:
+    "The store refused a request whose ttlMs, weight, limit or maxLocalTurns is out of bounds: " +
+    "use one version of holdfast for all programs that share a store.",
+  seen:
+    "The store's clock is more than a year behind a token that this process was granted before: " +
+    "set the clock right. If that token was wrong, restart this process.",
+  tokens:
+    "The last token of this namespace, or the store's clock, is too high to count on from: set " +
+    "the clock right, or use another namespace and reset whatever compares tokens.",
+};
+
+/** The error for a command that the ledger refused: nothing was done, and the same fails again. */
+export function refusalError({ reason }: Refused): StoreError {
+  return new StoreError(WHY[reason], { outcome: "not_applied", retryable: false });
 }

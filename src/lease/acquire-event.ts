@@ -6,9 +6,9 @@ import type { LeaseResult } from "./lease.js";
 import type { Target } from "./request-options.js";
 
 /**
- * Publishes one acquisition on `holdfast:acquire`. The outcome goes past the channel and not
- * through it: a lease carries secrets, and what is published ends up in logs. The steps are those
- * of `tracePromise`, without its promises around promises.
+ * Publishes one acquisition on `holdfast:acquire`, with the steps of `tracePromise` but fewer
+ * promises. The event never contains the lease, because a lease carries secrets and events end up
+ * in logs.
  */
 export function traced(
   request: TracedCall,
@@ -60,7 +60,7 @@ function publishEnd(event: AcquireEvent, store: Store, startMs: number): void {
   asyncEnd.publish(event);
 }
 
-/** Writes the holder and the place into the event of a call when it is queued, and not later. */
+/** Records the holder and the queue position in the event when the request is first queued. */
 export function noteQueued(
   event: AcquireEvent | undefined,
   holder: HolderView | null,

@@ -5,10 +5,10 @@ import type { Runtime } from "../time/runtime.js";
 import type { Timer } from "../time/timers.js";
 import { type AbortListener, listen, unlisten } from "./abort-listeners.js";
 
-/** An answer of the store that is older than this does not tell who is in the way now. */
+/** An older answer of the store no longer says who holds the lock. */
 const FRESH_MS = 1_000;
 
-/** The holder in the way, as the store told it. */
+/** The store's last report of the holder. */
 interface Report {
   readonly holder: HolderView | null;
   readonly grantsInMs: number;
@@ -20,8 +20,8 @@ type OnReport = (holder: HolderView | null, ahead: number | null, grantsInMs: nu
 export type WaitEnd = "time" | "signal" | "closed" | "withdrawn";
 
 /**
- * The wait of one acquisition: over by time, by its caller's signal, or because the client closes.
- * The wait sets no timer and hears no signal until a listener is set.
+ * The wait of one acquisition. It ends by time, by its caller's signal, or when the client closes.
+ * It sets no timer and no signal listener before `onEnd` or `start`.
  */
 export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireWait> {
   readonly startMs: number;
@@ -35,17 +35,17 @@ export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireW
   readonly #signal: AbortSignal | undefined;
   readonly #onReport: OnReport | undefined;
   #onNextReport: (() => void) | undefined;
-  /** Whether the first answer of the store is all there is to wait for. */
+  /** Ends the wait with the first report of the store. */
   endsWithReport = false;
   #listener: (() => void) | undefined;
-  /** Called once, after the listener, unless the wait is settled before it ends. */
+  /** Called once after the listener, unless the wait is settled before it ends. */
   onOver: (() => void) | undefined;
   #timer: Timer | undefined;
   #isArmed = false;
   #endedBy: WaitEnd | null = null;
   #report: Report | null = null;
 
-  /** `limits`: those that the wait is counted among; without them, it has limits of its own. */
+  /** `limits`: the shared timers; without them the wait makes its own. */
   constructor(
     runtime: Runtime,
     waitMs: number,
@@ -61,7 +61,7 @@ export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireW
     this.untilMs = this.startMs + waitMs;
   }
 
-  /** The wait is its own place. */
+  /** The wait is its own list node. */
   get value(): AcquireWait {
     return this;
   }
@@ -70,7 +70,7 @@ export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireW
     return this.untilMs;
   }
 
-  /** Without a listener, the signal and the clock are asked: a store may look here instead. */
+  /** Without a listener, this reads the signal and the clock, so a store may poll it. */
   get ended(): boolean {
     if (!this.#isArmed) {
       if (this.#signal?.aborted) this.end("signal");
@@ -83,7 +83,7 @@ export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireW
     return this.#endedBy;
   }
 
-  /** The holder in the way, as last reported, and older by the time since. */
+  /** The last reported holder; its times include the time since. */
   get holder(): HolderView | null {
     if (!this.#report?.holder) return null;
     const { holder, atMs } = this.#report;
@@ -92,21 +92,21 @@ export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireW
     return { ...holder, heldMs: holder.heldMs + sinceMs, remainingMs };
   }
 
-  /** The time until the store grants free locks, as last reported; 0: it grants them. */
+  /** The last reported time until the store grants free locks; 0 if it already does. */
   get grantsInMs(): number {
     if (!this.#report) return 0;
     const { grantsInMs, atMs } = this.#report;
     return Math.max(0, grantsInMs - (this.#runtime.clock.nowMs() - atMs));
   }
 
-  /** Whether the store has ever let the acquisition wait. */
+  /** Whether the store has queued the acquisition. */
   get isReported(): boolean {
     return this.#report !== null;
   }
 
-  /** Whether the store answered of late, so that the lock is known to be held. */
+  /** Whether the store recently reported that the lock is held. */
   get hasRecentReport(): boolean {
-    // It ends with the report, however long this process was stopped in between.
+    // This wait ends with the report, so the report's age does not matter.
     if (this.endsWithReport || !this.#report) return this.isReported;
     return this.#runtime.clock.nowMs() - this.#report.atMs <= FRESH_MS;
   }
@@ -117,7 +117,7 @@ export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireW
     this.start();
   }
 
-  /** Ends in time from now on, whether the store listens or not. */
+  /** Arms the timer and the signal, even if the store sets no listener. */
   start(): void {
     if (this.#isArmed) return;
     this.#isArmed = true;
@@ -138,7 +138,7 @@ export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireW
     this.end("signal");
   }
 
-  /** Hears, once, that the store lets the acquisition wait. */
+  /** Calls back once, when the store next reports that it has queued the acquisition. */
   onNextReport(listener: () => void): void {
     this.#onNextReport = listener;
   }
@@ -152,7 +152,7 @@ export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireW
     if (!this.endsWithReport || this.ended) return;
     this.#limits?.remove(this);
     this.#timer?.cancel();
-    // Later: the store is in the middle of what it reports.
+    // In a later turn, because the store is in the middle of its work.
     this.#timer = this.#runtime.timers.after(0, () => this.end("time"), true);
   }
 
@@ -171,7 +171,7 @@ export class AcquireWait implements Wait, AbortListener, Limited, Place<AcquireW
     onOver?.();
   }
 
-  /** The wait is over: drops the timer and the signal, and calls no listener. */
+  /** Drops the timer and the signal without calling a listener. */
   settle(): void {
     this.#listener = undefined;
     this.onOver = undefined;

@@ -5,10 +5,10 @@ import { explain } from "./explain.js";
 import type { LeaseRenewer } from "./lease-renewer.js";
 import { RELEASE_MS, type Releases } from "./releases.js";
 
-/** After so long, `close` finds out whether the store can be reached at all. */
+/** `close` checks after this time whether the store can be reached at all. */
 const DOUBT_MS = 1_000;
 
-/** The end of a client: every lease is given back, as far as the store can be told. */
+/** Releases every lease of a client that closes, if the store can be reached. */
 export class Closing {
   readonly #store: Store;
   readonly #leaseRenewer: LeaseRenewer;
@@ -20,7 +20,7 @@ export class Closing {
     this.#releases = releases;
   }
 
-  /** Gives back all leases, but does not wait for a store that is out of reach. */
+  /** Releases all leases, but does not wait for a store that cannot be reached. */
   async giveBackAll(): Promise<void> {
     const { timers } = this.#store.runtime;
     let timer: Timer | undefined;
@@ -43,13 +43,13 @@ export class Closing {
     do {
       await this.#giveBack();
       await this.#leaseRenewer.stop();
-      // A grant that the store answered in this very moment is known here a few promises later.
+      // A grant that has just arrived becomes a lease only a few promises later.
       await new Promise<void>((resume) => this.#store.runtime.timers.soon(resume));
     } while (!this.#releases.isIdle || this.#leaseRenewer.leases().length > 0);
   }
 
   async #giveBack(): Promise<void> {
-    // A local queue may hear of its grant during these releases: that grant is given back, too.
+    // A local queue may get a grant during these releases; it is released, too.
     for (
       let leases = this.#leaseRenewer.leases();
       leases.length > 0;

@@ -2,14 +2,14 @@ import type { Store } from "../contract/store.js";
 import type { StoreError } from "../errors/index.js";
 import { within } from "../time/timers.js";
 
-/** How long a store may look for the reason of a failure. */
+/** How long a store may search for the reason of a failure. */
 const EXPLAIN_MS = 1_000;
 
 const ONE_TURN_MS = 1;
 
 /**
- * The failure of a store that did not answer, with the reason if the store finds one in time.
- * `keepAlive` is false if no caller waits for it.
+ * Adds the reason to the failure of a store that did not answer, if the store finds it in time.
+ * `keepAlive` is false if no caller waits.
  */
 export async function explain(
   store: Store,
@@ -27,7 +27,7 @@ export async function explain(
   }
   return (
     within(timers, limitMs, explained, keepAlive)
-      // If the event loop was blocked, the reason may be there, unread.
+      // If the event loop was blocked, the reason may already have arrived.
       .catch(() => within(timers, ONE_TURN_MS, explained, keepAlive))
       .catch(() => error)
   );

@@ -5,56 +5,56 @@ import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
 import type { HeapItem } from "../time/heap.js";
 import type { HeldLease, Turn } from "./lease.js";
 
-/** The options by which a grant is kept. */
+/** The options that decide how a grant is renewed and when it ends. */
 export type HeldGrantOptions = Pick<Options, "ttlMs" | "renew" | "graceMs" | "maxHoldMs">;
 
-/** Why a held grant is over; `detail` has the words of the store, if it said any. */
+/** Why a grant ended; `detail` is the store's text, or empty. */
 export interface Loss {
   readonly reason: LossReason;
   readonly detail: string;
 }
 
 /**
- * The user of a held grant, a lease or a local queue: it hears that the held grant will end, and
- * that it ended.
+ * A lease or a local queue that uses a held grant; it hears when the grant is about to end and when
+ * it has ended.
  */
 export interface GrantUser {
-  /** The lease that uses the held grant now. */
+  /** The lease that uses the grant now. */
   readonly lease: HeldLease | null;
-  /** `graceMs` are left; the held grant will not be renewed any more. */
+  /** `graceMs` are left and the grant is no longer renewed. */
   onWarning(): void;
   onLost(reason: LossReason, detail: string): void;
-  /** The held grant was renewed, or its renewal has no answer yet. */
+  /** The grant was renewed, or its renewal has no answer yet. */
   onRenewal(report: RenewalReport): void;
 }
 
 /**
- * A grant as this process keeps it: until when it may be believed, and what the lease renewer does
- * for it. It outlives single leases where waiters of this process take turns on it.
+ * A grant that this process holds: its deadline, and when to renew, warn and stop. It outlives a
+ * single lease if requests of this process take turns on it.
  */
 export class HeldGrant implements HeapItem, Turn {
   readonly grant: Grant;
   readonly startMs: number;
   readonly #options: HeldGrantOptions;
-  /** The renewer of the store sends the renewals, not the lease renewer. */
+  /** The store's renewer sends the renewals, not the `LeaseRenewer`. */
   readonly hasRenewer: boolean;
-  /** Null only until the lease for a new grant is made. */
+  /** Null until the lease for a new grant is made. */
   user: GrantUser | null;
   renews: boolean;
   ttlMs: number;
-  /** When the lease renewer has to look at it next. */
+  /** When the renewer has to look at it next. */
   dueMs = 0;
-  /** When the next renewal is to be sent, unless an answer moves it. */
+  /** When the next renewal is sent, unless an answer changes that. */
   renewMs: number;
-  /** A renewal was sent, and no answer to it has come yet. */
+  /** A renewal was sent and has not been answered. */
   isUnanswered = false;
   /** When the first request for that renewal was sent. */
   askedMs = 0;
-  /** How many requests were sent; further ones for the same renewal are copies. */
+  /** The number of requests sent, including repeated ones. */
   requests = 0;
-  /** The requests up to this one are answered, by an answer to any copy. */
+  /** The last request that has been answered, by itself or by a copy. */
   answered = 0;
-  /** The failure of the requests up to this one was reported. */
+  /** The last request whose failure has been reported. */
   reported = 0;
   isLive = true;
   isDetached = false;
@@ -81,12 +81,12 @@ export class HeldGrant implements HeapItem, Turn {
     this.plan();
   }
 
-  /** The token of its first turn. */
+  /** The token of the first turn. */
   get token(): bigint {
     return this.grant.token;
   }
 
-  /** Renewals go no further than this. */
+  /** The end of `maxHoldMs`: renewals extend the grant no further. */
   get endMs(): number {
     return this.startMs + this.#options.maxHoldMs;
   }
@@ -106,26 +106,26 @@ export class HeldGrant implements HeapItem, Turn {
   }
 
   /**
-   * When a renewal is due after one that was sent at `sentMs`. A grant may begin with less than its
-   * ttl, and an answer may be to a shorter renewal: then the next one is due sooner.
+   * When the renewal after one sent at `sentMs` is due. It is due sooner if the grant has less than
+   * its ttl left, because it started so or the last renewal was for a shorter ttl.
    */
   renewalDueMs(sentMs: number): number {
     if (this.hasRenewer) return Number.POSITIVE_INFINITY;
     const restMs = this.grant.deadlineMs - this.graceMs - sentMs;
     const leastMs = retryAfterMs(this.ttlMs);
-    // Where that would be too late, half of the rest is not.
+    // If that would be too late, half of the remaining time.
     const halfMs = leastMs < restMs ? Math.max(restMs / 2, leastMs) : restMs / 2;
     // rule: short-lease-is-renewed-sooner
     return sentMs + Math.min(renewAfterMs(this.ttlMs), halfMs);
   }
 
-  /** How a renewer keeps the grant. */
+  /** The terms for the store's renewer. */
   get terms(): RenewalTerms {
     const { ttlMs, renews, graceMs, endMs } = this;
     return { ttlMs, renew: renews, graceMs, endMs };
   }
 
-  /** Why the held grant is over when its time is over. */
+  /** The reason for its end if the deadline passes. */
   get loss(): Loss {
     const reason = this.endMs <= this.grant.deadlineMs ? "max_hold" : "expired";
     return { reason, detail: "" };
@@ -142,7 +142,7 @@ export class HeldGrant implements HeapItem, Turn {
     this.plan();
   }
 
-  /** True the first time: from then on only the end is left. */
+  /** Stops renewals and returns true the first time. */
   warn(): boolean {
     if (this.#isWarned) return false;
     this.#isWarned = true;

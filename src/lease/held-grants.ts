@@ -7,16 +7,16 @@ type LockId = Pick<Claim, "space" | "name">;
 
 const NONE: readonly HeldGrant[] = [];
 
-/** The holds of one client, by the names of their locks: most names have one. */
+/** The held grants of one client, by the names of their locks. Most names have one. */
 export class HeldGrants {
-  /** The held grant with the highest token of each name; each leads to the next older one. */
+  /** The grant with the highest token of each name; each refers to the next older one. */
   readonly #newest: Readonly<Record<Space, SingleMap<string, HeldGrant>>> = {
     lock: new SingleMap(),
     election: new SingleMap(),
     once: new SingleMap(),
   };
 
-  /** The holds of a name, the newest first, as they are now: a loss may end others. */
+  /** A copy of the grants of a name, newest first: ending one may end others. */
   at({ space, name }: LockId): readonly HeldGrant[] {
     const newest = this.#newest[space].get(name);
     if (!newest) return NONE;

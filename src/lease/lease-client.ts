@@ -1,6 +1,5 @@
 /**
- * The life of leases in this process: acquires them, keeps them, gives them back. One client per
- * store.
+ * Acquires, resumes and releases the leases of this process. Each store has one client.
  */
 
 import type { Busy, Claim, Grant, Store } from "../contract/store.js";
@@ -38,7 +37,7 @@ import {
 } from "./request-options.js";
 import { Waits } from "./waits.js";
 
-/** A store tells one listener what becomes of its grants, so it has one client. */
+/** Stores in use: a store has a single event listener, so it cannot have two clients. */
 const taken = new WeakSet<Store>();
 
 export class LeaseClient {
@@ -66,7 +65,9 @@ export class LeaseClient {
     if (this.#closing) throw new ClosedError({ store: this.store.name });
   }
 
-  /** A look at the store; one that `close` cut off says so, whatever the store made of it. */
+  /**
+   * Asks the store without waiting for a lock. Throws `ClosedError` if `close` cut the call off.
+   */
   async look<T>(ask: () => Promise<T>): Promise<T> {
     this.assertOpen();
     try {
@@ -77,15 +78,17 @@ export class LeaseClient {
     }
   }
 
-  /** The failure of a store that did not answer, with the reason if the store finds one in time. */
+  /**
+   * Adds the reason to the failure of a store that did not answer, if the store finds it in time.
+   */
   async explained(error: unknown, limitMs?: number): Promise<unknown> {
     if (!(error instanceof StoreError) || isFinal(error) || this.#closing) return error;
     return explain(this.store, error, limitMs);
   }
 
   /**
-   * Asks for a lock, and tells about it. Throws when the caller's signal or the client ends.
-   * `isTry`: the caller set no `waitMs`, so that `storeTimeoutMs` says how long the call may take.
+   * Asks for a lock and publishes events. Throws if the caller's signal aborts or the client
+   * closes. `isTry`: the caller set no `waitMs`, so `storeTimeoutMs` limits the call.
    */
   request(
     target: Target,
@@ -103,16 +106,16 @@ export class LeaseClient {
     });
   }
 
-  /** Lets time pass; over at once when the signal aborts or the client closes. */
+  /** Waits, but returns at once when the signal aborts or the client closes. */
   async pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    // `close` has ended all waits already: it would not end this one.
+    // `close` has already ended all waits, so it would not end this one.
     if (this.#closing) return;
     const wait = this.#waits.start({ waitMs, signal });
     await new Promise<void>((resume) => wait.onEnd(resume));
     this.#waits.settle(wait);
   }
 
-  /** Continues a lease that another process handed over; null when it is gone. */
+  /** Continues a lease that another process detached; null if it has ended. */
   async resume(handle: string, options: Options): Promise<HeldLease | null> {
     this.assertOpen();
     const { claim, token, locator } = decodeHandle(handle);
@@ -142,13 +145,13 @@ export class LeaseClient {
       .some((lease) => lease.name === name && lease.isHolder(token));
   }
 
-  /** The runs around calls that wait for a turn in this process, by the name they wait for. */
+  /** The `run` scopes around requests that wait for a local turn, by the name of the lock. */
   localWaits(): Iterable<{ readonly name: string; readonly inside: Iterable<Enclosing> }> {
     return this.#localQueues.waits();
   }
 
   close(): Promise<void> {
-    // Set before any listener hears of it: a listener may call `close` in its turn.
+    // Set before any listener is called, because a listener may call `close` again.
     this.#closing ??= Promise.resolve().then(() => this.#close());
     return this.#closing;
   }
@@ -160,8 +163,8 @@ export class LeaseClient {
   }
 
   /**
-   * No async function, nor on the rest of the way of a grant: the garbage collector would have to
-   * copy its frame while the call waits.
+   * Neither this function nor the rest of a grant's path is async: the garbage collector would copy
+   * the frames of waiting calls.
    */
   #ask(
     target: Target,
@@ -201,7 +204,7 @@ export class LeaseClient {
             wait,
           );
       if (wait || !options.signal) return asked;
-      // A caller that does not wait for the lock is not kept waiting by the store either.
+      // A caller that does not wait for the lock must not wait for the store after its abort.
       return unlessAborted(
         asked,
         options.signal,
@@ -216,9 +219,9 @@ export class LeaseClient {
     const { wait } = request;
     try {
       const taken = this.#taken(request, answer);
-      // The grant ended on its way: the call goes on under a new owner, if it may wait.
+      // The grant ended before it arrived: a request that may wait asks again as a new owner.
       if (!taken && wait?.ended === false) return this.#send(request, null);
-      // A call that was ended while its grant was under way gets no lease.
+      // A call that ended before its grant arrived gets no lease.
       const result = taken && !wait?.ended ? taken : giveBack(taken);
       if (result.type === "busy") request.leave();
       const isKnown = !this.#closing && !isOutcomeUnknown(result, wait);
@@ -229,13 +232,13 @@ export class LeaseClient {
     }
   }
 
-  /** The end of a call that the client closes, or that does not know whether the lock is held. */
+  /** Ends a call if the client closes, or if it is unknown whether the lock is held. */
   async #conclude(request: LeaseRequest, result: LeaseResult): Promise<void> {
     const { target, options, wait } = request;
     try {
       let last = result;
-      // An outage must not look like a held lock: when the time is over and the store has not
-      // answered of late, one last try lets the store itself say that the lock is held.
+      // An outage must not look like a held lock. If time is up and the store has not answered
+      // recently, one last try asks it whether the lock is held.
       if (!this.#closing && isOutcomeUnknown(last, wait))
         last = await this.#lastTry(target, options);
       if (this.#closing) {
@@ -248,9 +251,9 @@ export class LeaseClient {
     }
   }
 
-  /** Throws if the caller is told a failure. */
+  /** Throws if the outcome is an error for the caller. */
   #settle(request: LeaseRequest, result: LeaseResult): void {
-    // The limit of the call was faster.
+    // If the request has already ended by its limit, the lease is released.
     const told = request.hasEnded ? giveBack(result) : request.told(result);
     this.#end(request);
     request.resolve(told);
@@ -258,7 +261,7 @@ export class LeaseClient {
 
   async #onFailure(request: LeaseRequest, failure: unknown): Promise<void> {
     const { target, options, wait } = request;
-    // A call that does not wait fails where a call that waits may go on.
+    // A request that does not wait fails alone; the requests behind it may continue.
     if (wait && !options.signal?.aborted) request.leave(failure);
     if (request.limit) request.limit.failure = failure;
     const error = request.hasEnded ? failure : await this.explained(failure, LAST_TRY_MS);
@@ -275,7 +278,7 @@ export class LeaseClient {
   }
 
   async #lastTry(target: Target, options: RequestOptions): Promise<LeaseResult> {
-    // The limit of the call ends it for the caller, and knows whether the event loop was blocked.
+    // The request's limit ends it for the caller, and takes a blocked event loop into account.
     const wait = this.#waits.start({ ...options, waitMs: TRY_TIMEOUT_MS });
     wait.endsWithReport = true;
     const request = new LeaseRequest(target, options, wait, TRY_TIMEOUT_MS, this.#localQueues);
@@ -293,8 +296,8 @@ export class LeaseClient {
   }
 
   /**
-   * The lease for a grant that the store gave to one call; null if the grant has ended. A local
-   * queue makes its leases itself.
+   * Makes the lease for a grant to one request; null if the grant has ended. A local queue makes
+   * its leases itself.
    */
   #taken(request: LeaseRequest, answer: LeaseResult | Grant): LeaseResult | null {
     if (answer.type === "busy" || answer instanceof HeldLease) return answer;
@@ -309,7 +312,7 @@ export class LeaseClient {
   }
 
   /**
-   * `call`: the user, where a local queue may take the held grant over. Null if the grant has
+   * `request`: the user of the grant if a local queue may take it over. Null if the grant has
    * ended.
    */
   #keep(
@@ -328,21 +331,21 @@ export class LeaseClient {
   }
 }
 
-/** A handle does not say by which kind of lock its lease was acquired. */
+/** A handle does not name the kind of lock, so it follows from the claim. */
 function kindOf({ space, mode, limit }: Claim): LockKind {
   if (space !== "lock") return space;
   if (mode === "exclusive") return "mutex";
   return limit === NO_LIMIT ? "read" : "semaphore";
 }
 
-/** The time is over, and whether the lock is held is not known. */
+/** Time is up, and it is unknown whether the lock is held. */
 function isOutcomeUnknown(result: LeaseResult, wait: AcquireWait | null): boolean {
   return (
     result.type === "busy" && !result.mark && wait?.endedBy === "time" && !wait.hasRecentReport
   );
 }
 
-/** No one wants the lease any more, or there is none. */
+/** Releases a lease that no caller gets. */
 function giveBack(result: LeaseResult | null): Busy {
   if (result?.type === "busy") return result;
   void result?.release();

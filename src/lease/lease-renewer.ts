@@ -1,12 +1,12 @@
 /**
- * Renews every held lease of a client, in batches, and ends those that cannot be renewed in time.
+ * Renews the held grants of a client in batches, and ends those that could not be renewed in time.
  *
- * One timer for all holds, in a heap by what is due next. Unknown is not lost: a renewal without an
- * answer is sent again, and again, until the deadline (see rules/renewal-pace.ts); only the store's
- * word that the grant is gone, or the deadline by our own clock, ends a held grant. The clock is
- * compared before every step, so a process that was stopped, blocked or asleep first ends what is
- * over and never renews it. Where the store has a renewer, that thread sends the renewals, and
- * moves the deadlines on; the lease renewer compares them with the clock all the same.
+ * One timer serves all grants, from a heap ordered by due time. A renewal without an answer is
+ * repeated until the deadline (see rules/renewal-pace.ts): a grant ends only if the store says so,
+ * or at its deadline by the local clock. Every step reads the clock first, so a process that was
+ * stopped, blocked or asleep ends expired grants before it renews anything. If the store has a
+ * renewer, that thread sends the renewals and extends the deadlines; this class still compares them
+ * with the clock.
  */
 
 import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../contract/store.js";
@@ -25,17 +25,19 @@ import { HeldGrants } from "./held-grants.js";
 import type { HeldLease } from "./lease.js";
 import { releaseIn } from "./releases.js";
 
-/** One call for so many; the rest follows in the next turn, so that the event loop stays free. */
+/**
+ * Renewals per call. The rest follows in the next turn of the event loop, to keep it responsive.
+ */
 const MAX_BATCH = 1_000;
 
-/** A part of the ttl: what is due within this is renewed along. */
+/** Renewals that are due within this part of the ttl join the current batch. */
 const ALONG_PART = 30;
 const CLEANUP_MS = 5_000;
-/** How long the store may look for the reason of a silence before the silence is reported. */
+/** How long the store may search for the reason of a silence before the silence is reported. */
 const EXPLAIN_MS = 100;
 /**
- * Timers stop while the machine sleeps, leases do not: so soon after it the lease renewer looks
- * again.
+ * Timers stop while the machine sleeps, but leases expire. Longest time between two looks: so soon
+ * after it the lease renewer looks again.
  */
 const MAX_NAP_MS = 1_000;
 
@@ -63,7 +65,7 @@ export class LeaseRenewer {
     return this.#store;
   }
 
-  /** The leases that this process holds, detached ones excepted. */
+  /** The leases that this process holds, except detached ones. */
   leases(): HeldLease[] {
     const leases: HeldLease[] = [];
     for (const { isDetached, user } of this.#heldGrants.values()) {
@@ -77,7 +79,7 @@ export class LeaseRenewer {
    * caller may get a lease of it.
    */
   keep(grant: Grant, user: GrantUser | null, options: HeldGrantOptions): HeldGrant | null {
-    assert(!grant.heldBy, "a grant is kept by one hold");
+    assert(!grant.heldBy, "a grant has one HeldGrant");
     const { runtime, renewer } = this.#store;
     const nowMs = runtime.clock.exactMs();
     // rule: ended-grant-makes-no-lease
@@ -95,7 +97,7 @@ export class LeaseRenewer {
     return held;
   }
 
-  /** Further renewals are for this time. */
+  /** Sets the ttl of further renewals. */
   setTtl(held: HeldGrant, ttlMs: number): void {
     if (held.ttlMs === ttlMs) return;
     held.ttlMs = ttlMs;
@@ -115,7 +117,7 @@ export class LeaseRenewer {
     return null;
   }
 
-  /** The user is done with it. */
+  /** Forgets a grant that its user has released or lost. */
   drop(held: HeldGrant): void {
     held.isLive = false;
     if (!held.isDetached) this.#noteGivenBack(held.grant, held.ttlMs);
@@ -124,7 +126,7 @@ export class LeaseRenewer {
     this.#byName.remove(held);
   }
 
-  /** Another process may keep the grant from now on: here it is known only up to its deadline. */
+  /** Another process may renew the grant from now on; here it ends at its present deadline. */
   detach(held: HeldGrant): void {
     held.detach();
     this.#store.detach(held.grant);
@@ -132,7 +134,7 @@ export class LeaseRenewer {
     if (held.dueMs < this.#timerMs) this.#arm();
   }
 
-  /** Ends the held grant if its deadline has passed; true while it holds. */
+  /** Ends the grant if its deadline has passed; returns whether it is still held. */
   check(held: HeldGrant): boolean {
     if (held.isLive) this.#store.renewer?.catchUp(held.grant);
     // rule: held-by-the-clock
@@ -143,13 +145,13 @@ export class LeaseRenewer {
   }
 
   /**
-   * The store said, in an answer that the lease renewer did not ask for, that the grant is gone.
+   * Another part of the client has learned from the store that the grant has ended.
    */
   end(held: HeldGrant, loss: Loss): void {
     if (held.isLive) this.#lose(held, loss);
   }
 
-  /** Renews at once, for a longer or the same time. */
+  /** Renews at once, with a longer or the same ttl. */
   async renew(held: HeldGrant, ttlMs: number): Promise<Renewal> {
     const leastMs = Math.max(this.#store.traits.minTtlMs, 2 * held.graceMs + 1);
     this.setTtl(held, checkDuration("ttlMs", ttlMs, leastMs));
@@ -157,7 +159,7 @@ export class LeaseRenewer {
     return present(renewal, "a store answers every renewal");
   }
 
-  /** Ends all timers, when what was lost has been given back as far as the store can be told. */
+  /** Ends all timers once the releases of lost grants are answered or given up. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     this.#timerMs = Number.POSITIVE_INFINITY;
@@ -180,7 +182,9 @@ export class LeaseRenewer {
     return this.#store.runtime.clock.nowMs() < (this.#givenBack.get(owner) ?? 0);
   }
 
-  /** The store has ended the grant before it was kept: it said so, or has made a newer one. */
+  /**
+   * Whether the store has ended the grant before it was kept: it said so, or granted a newer one.
+   */
   #hasEnded(grant: Grant): boolean {
     if (this.#endedEarly.has(grant)) return true;
     return this.#byName.at(grant.claim).some((other) => {
@@ -188,7 +192,7 @@ export class LeaseRenewer {
     });
   }
 
-  /** A grant shows that the store has ended all older ones which it does not fit beside. */
+  /** A new grant proves that the store has ended all older ones that exclude it. */
   #endOlder(grant: Grant): void {
     for (const older of this.#byName.at(grant.claim)) {
       const isOver = older.token < grant.token && !fitTogether(older.grant, grant);
@@ -238,7 +242,7 @@ export class LeaseRenewer {
         if (batch.length === MAX_BATCH) break;
         batch.push(held);
         if (!held.isUnanswered) held.askedMs = nowMs;
-        // If this timer is late, the answer may have arrived while the event loop was blocked.
+        // If this timer is late, the answer may be unread because the event loop was blocked.
         else if (nowMs < held.renewMs + retryAfterMs(held.ttlMs)) unanswered.push(held);
         held.isUnanswered = true;
         held.renewMs = nowMs + repeatAfterMs(held.warningMs - nowMs, held.ttlMs);
@@ -264,7 +268,7 @@ export class LeaseRenewer {
     batch.forEach((held, index) => {
       const renewal = renewals[index];
       if (!held.isLive || !renewal) return;
-      const beforeMs = present(deadlines[index], "every hold has a deadline");
+      const beforeMs = present(deadlines[index], "every grant has a deadline");
       const request = present(requests[index], "every request has a number");
       this.#onRenewal(held, renewal, { request, sentMs, beforeMs });
     });
@@ -304,14 +308,14 @@ export class LeaseRenewer {
     this.#replan(held);
   }
 
-  /** Reports holds whose renewal was just repeated, with one look for the reason. */
+  /** Reports grants whose renewal was just repeated; asks the store once for the reason. */
   async #reportSilence(held: readonly HeldGrant[]): Promise<void> {
     const silences = held.map((held) => ({ held, request: held.requests - 1 }));
     const askedMs = Math.min(...held.map((held) => held.askedMs));
-    // A held lease does not keep the process alive.
+    // A held lease must not keep the process alive.
     const error = await explain(this.#store, this.#silence(askedMs), EXPLAIN_MS, false);
     for (const { held, request } of silences) {
-      // A listener may end any hold.
+      // A listener may end any grant.
       if (held.isLive && held.isUnanswered) this.#reportFailure(held, request, error);
     }
   }
@@ -339,7 +343,7 @@ export class LeaseRenewer {
   }
 
   #warn(held: HeldGrant): void {
-    // A detached grant is not the renewer's any more.
+    // The store's renewer no longer has a detached grant.
     if (!held.isDetached) this.#store.renewer?.keep(held.grant, held.terms);
     held.user?.onWarning();
   }
@@ -356,14 +360,14 @@ export class LeaseRenewer {
       return;
     }
     if (held instanceof HeldGrant) this.#lose(held, event);
-    // The caller may not have the grant yet.
+    // The grant ended before its caller kept it.
     else this.#endedEarly.add(event.grant);
   }
 
   #lose(held: HeldGrant, { reason, detail: told }: Loss): void {
     const detail = cutReason(told);
     this.drop(held);
-    // The deadline came before an answer to the last request.
+    // The last request was not answered before the deadline.
     if (reason === "expired" && held.isUnanswered) {
       this.#reportFailure(held, held.requests, this.#silence(held.askedMs));
     }
@@ -374,9 +378,8 @@ export class LeaseRenewer {
   }
 
   /**
-   * The store may still count a grant that has ended here as held, at its maximum or by a slower
-   * clock. This release lets the next waiter go on, before a caller asks again and queues behind
-   * it.
+   * Releases a grant that has ended here: the store may still count it as held because of a maximum
+   * or a slower clock. The next waiter gets the lock before a caller of this process queues again.
    */
   #giveBack(grant: Grant): void {
     this.#noteGivenBack(grant, 0);
@@ -384,7 +387,7 @@ export class LeaseRenewer {
   }
 }
 
-/** A renewal without an answer yet is not repeated along with other renewals. */
+/** An unanswered renewal does not join the batch of others before it is due. */
 function isDueAlong(held: HeldGrant, nowMs: number): boolean {
   const alongMs = held.isUnanswered ? 0 : held.ttlMs / ALONG_PART;
   return held.renews && held.renewMs <= nowMs + alongMs;
@@ -394,7 +397,7 @@ function fitTogether(a: Grant, b: Grant): boolean {
   return fits(joined(VACANT, a.claim), b.claim);
 }
 
-/** One grant, which the store has given to this process twice. */
+/** Whether the store gave this process the same grant twice. */
 function isSame(a: Grant, b: Grant): boolean {
   return a.token === b.token && a.claim.owner === b.claim.owner;
 }

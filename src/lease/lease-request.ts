@@ -9,30 +9,35 @@ import type { LocalQueues } from "./local-queues.js";
 import type { RequestLimit } from "./request-limit.js";
 import type { RequestOptions, Target } from "./request-options.js";
 
-/** The functions of a promise that is settled would keep the promise in memory. */
+/** Replaces the functions of a settled promise, which would keep the promise in memory. */
 const HAS_ENDED = (): void => {};
 
 /**
  * One request for a lock, and the origin of its lease.
  *
- * A call is lone while no other call of its process wants the lock: it has a grant of its own, for
- * one turn. The first call that comes meanwhile makes a local queue. If the lone call holds, or is
- * granted the lock at once, the local queue has its held grant: the members wait in this process,
- * and ask the store when the held grant ends. If the store lets the lone call wait, the local queue
- * stands in the store's queue behind it.
+ * A request is uncontended while no other request of its process wants the lock; it has a separate
+ * grant for one turn. The next request makes a local queue. If the first one holds the lock, or
+ * gets it at once, the local queue takes over its grant: the members wait in this process and ask
+ * the store when the grant ends. If the store queues the first request, the local queue asks the
+ * store too and stands behind it.
  */
 export class LeaseRequest implements Origin, GrantUser, Releaser {
   readonly target: Target;
   readonly options: RequestOptions;
-  /** Null for a call that does not wait, and after its end. */
+  /** Null for a request that does not wait, and after the end. */
   wait: AcquireWait | null;
-  /** The local queue of the calls that came after this lone one; null once this call has ended. */
+  /** The queue of the requests that came after this one; null once this one has ended. */
   #localQueue: LocalQueue | null = null;
   #isAdopted = false;
-  /** No other call has come, and this one has not ended: `LocalQueues` knows it. */
+  /**
+   * No other request has come and this one has not ended. `LocalQueues` then has it by its name.
+   */
   isUncontended = false;
   lease: HeldLease | null = null;
-  /** Ends the call in time: from the start of a call that does not wait, or the end of its wait. */
+  /**
+   * Ends the request in time: runs from the start if it does not wait, else from the end of the
+   * wait.
+   */
   limit: RequestLimit | null = null;
   /** How long the store may stay silent. */
   readonly storeTimeoutMs: number;
@@ -60,7 +65,7 @@ export class LeaseRequest implements Origin, GrantUser, Releaser {
     this.#reject = reject;
   }
 
-  /** The caller has its outcome, or never waited for one. */
+  /** The caller has its outcome, or did not expect one. */
   get hasEnded(): boolean {
     return this.#resolve === HAS_ENDED;
   }
@@ -112,12 +117,12 @@ export class LeaseRequest implements Origin, GrantUser, Releaser {
     return this.lease ? null : this.wait;
   }
 
-  /** Whether a local queue has, or may yet take over, the held grant of this call. */
+  /** Whether a local queue has taken over this request's grant, or still may. */
   get mayBeShared(): boolean {
     return this.isUncontended || this.#localQueue !== null;
   }
 
-  /** Another call has come: its local queue learns what becomes of this one. */
+  /** Another request has come; from now on `localQueue` hears what becomes of this one. */
   yieldTo(localQueue: LocalQueue): void {
     this.isUncontended = false;
     this.#localQueue = localQueue;
@@ -125,7 +130,7 @@ export class LeaseRequest implements Origin, GrantUser, Releaser {
     else this.wait?.onNextReport(() => this.#localQueue?.onQueuedAhead());
   }
 
-  /** The store granted the lock to this call. */
+  /** The store granted this request. */
   onGrant(lease: HeldLease): void {
     this.lease = lease;
     this.#isAdopted = this.#localQueue?.adopt(lease) ?? false;
@@ -150,11 +155,11 @@ export class LeaseRequest implements Origin, GrantUser, Releaser {
     return this.#localQueues.releases.giveBack(lease);
   }
 
-  /** The call has ended: without a lease, perhaps by a failure of the store, or with its lease. */
+  /** The request has ended without a lease (perhaps because the store failed), or its lease has. */
   leave(failure?: unknown): void {
     if (this.isUncontended) this.#localQueues.remove(this.target);
     this.isUncontended = false;
-    // A local queue that has the held grant goes on with it.
+    // A local queue that took over the grant continues with it.
     if (this.#isAdopted) return;
     const localQueue = this.#localQueue;
     this.#localQueue = null;

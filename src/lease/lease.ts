@@ -74,36 +74,36 @@ export interface OnceMark {
   readonly meta: Meta;
 }
 
-/** Takes back the leases that it gave out: `Releases`, or the local queue whose turn a lease is. */
+/** Releases the leases that it made: `Releases`, or the local queue whose turn a lease is. */
 export interface Releaser {
   /** True when the lease was held until now. Never throws. */
   giveBack(lease: HeldLease, keep: OnceMark | undefined): Promise<boolean>;
 }
 
-/** One use of a held grant: all of it, which is the held grant itself, or one turn on it. */
+/** One use of a held grant: one turn, or the whole grant (then it is the `HeldGrant`). */
 export interface Turn {
   readonly token: bigint;
   readonly startMs: number;
 }
 
-/** The call that a lease was acquired by, as its events tell of it. */
+/** The call that acquired a lease, as shown in its events. */
 export interface Origin {
   readonly kind: LockKind;
   readonly context?: CallContext | undefined;
-  /** See `AcquireEvent.traceparent`: calls that take turns differ in it. */
+  /** See `AcquireEvent.traceparent`; requests that take turns differ in it. */
   readonly traceparent?: string | undefined;
   /** See `AcquireOptions.release`. */
   readonly release?: Options["release"];
 }
 
-/** The result for a listener of the release that releases the lease once more. */
+/** The result for a release listener that releases the lease again. */
 const GIVEN_BACK = Promise.resolve(true);
 
 /** The end of a request for a lease. */
 export type LeaseResult = HeldLease | Busy;
 
 export class HeldLease implements Lease, GrantUser {
-  /** Why the store did not confirm the release, if so: a mark may be missing. */
+  /** The error of a release that the store did not confirm; a mark may be missing. */
   releaseError: unknown;
   readonly #held: HeldGrant;
   readonly #origin: Origin;
@@ -112,7 +112,7 @@ export class HeldLease implements Lease, GrantUser {
   readonly #turn: Turn;
   #released: Promise<boolean> | undefined;
   #loss: LeaseLostError | undefined;
-  /** Why work under it has to stop although it was given back in order. */
+  /** Set by `close`: work under the lease must stop although it was released in order. */
   #closed: LeaseLostError | undefined;
   #controller: AbortController | undefined;
   #isWarned = false;
@@ -147,7 +147,7 @@ export class HeldLease implements Lease, GrantUser {
     return this.#origin.traceparent;
   }
 
-  /** Its release returns before the store has answered, if the store keeps requests in order. */
+  /** Whether its release returns before the store answers, if the store keeps requests in order. */
   get isReleaseSent(): boolean {
     return this.#origin.release === "sent";
   }
@@ -156,7 +156,7 @@ export class HeldLease implements Lease, GrantUser {
     return "granted";
   }
 
-  /** The lease that uses its held grant, where no turns are taken: this one. */
+  /** Without turns, this lease uses the grant. */
   get lease(): HeldLease {
     return this;
   }
@@ -233,12 +233,12 @@ export class HeldLease implements Lease, GrantUser {
     return { name, token: `${this.token}`, state, remainingMs: this.remainingMs() };
   }
 
-  /** With `keep`, leaves a mark in its place. A detached lease may be held by another process. */
+  /** With `keep`, leaves a mark. A detached lease may be held by another process. */
   release(keep?: OnceMark): Promise<boolean> {
     if (this.#released) return this.#released;
     if (this.#held.isDetached) return Promise.resolve(this.#loss === undefined);
     const isHeld = this.#isHeld();
-    // Before it is given back: a listener of the release may look at it, or release it once more.
+    // Set before the release, because a listener may read the state or release again.
     this.#released = isHeld ? GIVEN_BACK : Promise.resolve(false);
     if (isHeld) this.#released = this.#releaser.giveBack(this, keep);
     return this.#released;
@@ -248,14 +248,14 @@ export class HeldLease implements Lease, GrantUser {
     await this.release();
   }
 
-  /** The client closes: the signal tells the work under this lease, which is then given back. */
+  /** Called when the client closes: aborts the signal and releases the lease. */
   close(): Promise<boolean> {
     this.#closed = this.#lossBy("session_ended", { detail: "the Holdfast was closed" });
     this.#abort();
     return this.release();
   }
 
-  /** Why the work under it may not count: lost, or taken away by `close`. */
+  /** Why work under the lease must not count: it was lost, or ended by `close`. */
   get loss(): LeaseLostError | undefined {
     if (!this.#released) this.#isHeld();
     return this.#loss ?? this.#closed;
@@ -305,7 +305,7 @@ export class HeldLease implements Lease, GrantUser {
     this.#abort();
   }
 
-  /** The release found nothing: the lease was gone before, unnoticed. */
+  /** The release found nothing: the lease had ended unnoticed. */
   onMissing(): void {
     this.#loss = this.#lossBy("missing", {});
     this.#abort();
@@ -331,7 +331,7 @@ export class HeldLease implements Lease, GrantUser {
     return lostSoon(this.#held.loss.reason, this.#held.deadlineMs - this.#nowMs(), context);
   }
 
-  /** Whether a holder with this token, as the store or a local queue shows it, is this lease. */
+  /** Whether a holder with this token, as shown by the store or a local queue, is this lease. */
   isHolder(token: bigint): boolean {
     return token === this.token || token === this.#held.grant.token;
   }
@@ -350,7 +350,7 @@ export class HeldLease implements Lease, GrantUser {
   }
 
   #about(): LeaseEvent {
-    // Not spread: in a loop, V8 took microseconds to copy and extend an object, not to assign.
+    // Not a spread, which was microseconds slower in a loop.
     const about = describe(this.#leaseRenewer.store, this.#origin.kind, this.#held.grant.claim);
     return Object.assign(about, { token: this.token });
   }

@@ -1,14 +1,13 @@
 /**
- * Waiters of one process that take turns on one grant. The first call at a name that no other call
- * wants is no waiter, and needs no local queue: see lease-request.ts.
+ * The requests of one process that wait for the same lock and take turns on one grant. A request
+ * without competitors in its process needs no local queue: see lease-request.ts.
  *
- * One representative stands in the store's queue; its grant reserves a span of tokens, one for each
- * turn. The span is a licence given by the store: this process can never take more turns in a row
- * than it was granted while another one waits, whatever messages are lost. When the licence is used
- * up, the lock is released and asked for again in the same call: if no other process waits it comes
- * back with a new span, otherwise it goes to the next waiter, and this local queue queues. Turns
- * share one held grant, so they share its deadline: if it is lost, the turn under way is lost with
- * it.
+ * One request represents them all in the store's queue. Its grant reserves a span of tokens, one
+ * per turn, so however many messages are lost, this process never takes more turns in a row than
+ * the store granted while another process waits. After the last turn the release and the next
+ * request travel in one batch: if no other process waits, the lock comes back with a new span;
+ * otherwise the next waiter gets it and this process queues again. All turns share the deadline of
+ * the grant, so losing the grant ends the current turn.
  */
 
 import type { AcquireResult, Busy, HolderView, Meta, RenewalReport } from "../contract/store.js";
@@ -43,11 +42,11 @@ export class LocalQueue implements GrantUser, Releaser {
   #lease: HeldLease | null = null;
   #turnsLeft = 0;
   #nextToken = 0n;
-  /** The representative's wait, while one is asking. */
+  /** The wait of the request in the store; null if there is none. */
   #asking: AcquireWait | null = null;
-  /** The first call at the lock, until it ends or this local queue has its held grant. */
+  /** The request that came first, until it ends or this queue has taken over its grant. */
   #ahead: LeaseRequest | null = null;
-  /** Keeps the process alive for those who wait for a turn: nothing in the store does. */
+  /** Keeps the process alive while requests wait for a local turn: no store timer does. */
   #stay: Timer | undefined;
 
   constructor(target: Target, options: Options, localQueues: LocalQueues) {
@@ -56,7 +55,7 @@ export class LocalQueue implements GrantUser, Releaser {
     this.#localQueues = localQueues;
   }
 
-  /** The local queue of the calls that come while `call` asks for the lock, or holds it. */
+  /** Makes the queue for requests that arrive while `request` waits for the lock or holds it. */
   static behind(request: LeaseRequest, localQueues: LocalQueues): LocalQueue {
     const localQueue = new LocalQueue(request.target, request.options, localQueues);
     localQueue.#ahead = request;
@@ -65,8 +64,8 @@ export class LocalQueue implements GrantUser, Releaser {
   }
 
   /**
-   * The call ahead holds the lock by a grant for one turn. False if this local queue has a request
-   * of its own by now.
+   * Takes over the grant of the first request, which is good for one turn. Returns false if this
+   * queue already has a request in the store or a grant.
    */
   adopt(lease: HeldLease): boolean {
     if (this.#asking || this.#held) return false;
@@ -74,19 +73,19 @@ export class LocalQueue implements GrantUser, Releaser {
     this.#lease = lease;
     this.#held = lease.held;
     this.#held.user = this;
-    // Turns may be left of an earlier grant.
+    // An earlier grant may have left some.
     this.#turnsLeft = 0;
     this.#tellMembers(this.#ownView(), 0);
     this.#stayAlive();
     return true;
   }
 
-  /** The call ahead stands in the store's queue. */
+  /** The store has queued the first request. */
   onQueuedAhead(): void {
     this.#goOn();
   }
 
-  /** The call ahead has ended, and this local queue does not have its held grant. */
+  /** The first request has ended, and this queue did not take over its grant. */
   onEndAhead(failure: unknown): void {
     this.#ahead = null;
     if (failure && !this.#asking) this.#onFailure(failure);
@@ -94,8 +93,8 @@ export class LocalQueue implements GrantUser, Releaser {
   }
 
   /**
-   * A caller that does not wait asks the store itself, unless this local queue knows that the lock
-   * is held.
+   * Whether a request may join. One that does not wait asks the store itself unless this queue
+   * knows that the lock is held.
    */
   takes(options: Options, wait: AcquireWait | null): boolean {
     const asking = this.#asking ?? this.#ahead?.asking;
@@ -104,11 +103,10 @@ export class LocalQueue implements GrantUser, Releaser {
     return isKnown && areEqual(options, this.#options);
   }
 
-  /** Whether to ask the store, or to end: it is not known that the lock will come here. */
+  /** Whether this queue has neither a grant nor a request in the store that will bring one. */
   get #isIdle(): boolean {
     if (this.#held || this.#asking) return false;
-    // The store may grant the lock to the call ahead at once, and then this local queue has its
-    // held grant.
+    // If the store grants the first request at once, this queue takes over that grant.
     return !this.#ahead || this.#isQueuedAhead;
   }
 
@@ -137,18 +135,18 @@ export class LocalQueue implements GrantUser, Releaser {
     });
   }
 
-  /** The runs around the calls that wait here: the store knows only those of the first call. */
+  /** The `run` scopes around the waiting requests. The store knows those of the first only. */
   *enclosing(): Iterable<Enclosing> {
     for (const { request } of this.#members) yield* request.options.inside ?? [];
   }
 
-  /** Where the place of the first member is not known any more, the place of this one is not. */
+  /** Once the first member's position is unknown, so is the position of a later one. */
   #tellMember(event: AcquireEvent): void {
     if (this.#held) noteQueued(event, this.#ownView(), this.#members.size);
     else if (this.#asking?.holder) noteQueued(event, this.#asking.holder, null);
   }
 
-  /** The store queued the first member: all other members stand behind it. */
+  /** The store queued the first member; all others are behind it. */
   #tellMembers(holder: HolderView | null, ahead: number | null): void {
     let before = 0;
     for (const { request } of this.#members) {
@@ -198,9 +196,9 @@ export class LocalQueue implements GrantUser, Releaser {
       : undefined;
     const wait = new AcquireWait(store.runtime, Number.POSITIVE_INFINITY, undefined, onReport);
     this.#asking = wait;
-    // A waiter that had a turn may come back for another while the other waiters have theirs.
+    // A caller that had a turn often asks again while the others take theirs.
     const isShared = this.#members.size > 1 || this.#ahead !== null;
-    // The store may grant this request right after that of the call ahead.
+    // The store may grant this request right after the first one, which counts as a turn.
     const turnsAhead = this.#ahead ? 1 : 0;
     // rule: turns-are-bounded
     const span = isShared ? options.maxLocalTurns - turnsAhead : 1;
@@ -213,9 +211,9 @@ export class LocalQueue implements GrantUser, Releaser {
 
   #onResult(first: Member, result: AcquireResult): void {
     if (result.type === "busy") return this.#onBusy(first, result);
-    // The new grant may end that of the call ahead, which must not make this local queue ask again.
+    // The new grant may end that of the first request; that must not make this queue ask again.
     const held = this.#localQueues.leaseRenewer.keep(result, this, this.#options);
-    // The grant ended on its way: members that wait ask again.
+    // The grant ended before it arrived: waiting members ask again.
     if (!held) return this.#onBusy(first, this.#busy());
     this.#asking = null;
     this.#held = held;
@@ -228,7 +226,7 @@ export class LocalQueue implements GrantUser, Releaser {
   /** The lock was not granted, or the grant has ended. */
   #onBusy(first: Member, result: Busy): void {
     this.#asking = null;
-    // Only a call that does not wait can be busy here; a call that gave up has left before.
+    // Only a request that does not wait can be busy here; one that gave up has already left.
     if (!first.request.wait && this.#members.first === first) {
       this.#members.shift();
       first.resolve(result);
@@ -236,7 +234,7 @@ export class LocalQueue implements GrantUser, Releaser {
     this.#goOn();
   }
 
-  /** The store is out of reach, and so it is for everybody who waits here. */
+  /** The store cannot be reached, so all members fail. */
   #onFailure(error: unknown): void {
     this.#asking = null;
     for (let member = this.#members.shift(); member; member = this.#members.shift()) {
@@ -246,7 +244,7 @@ export class LocalQueue implements GrantUser, Releaser {
     this.#goOn();
   }
 
-  /** If no waiter is left, the turn is over at once. */
+  /** Starts the next turn. If no member is left, the turn ends at once. */
   #startTurn(held: HeldGrant, startMs: number): HeldLease {
     const member = this.#members.shift();
     member?.request.wait?.settle();
@@ -255,7 +253,7 @@ export class LocalQueue implements GrantUser, Releaser {
     const token = this.#nextToken++;
     // rule: span-is-used-up
     this.#turnsLeft -= 1;
-    // A longer ttl that the turn before renewed for does not count for this one.
+    // The previous turn may have renewed for a longer ttl, which must not apply to this one.
     leaseRenewer.setTtl(held, this.#options.ttlMs);
     const origin = member?.request ?? this.#target;
     const lease = new HeldLease(held, origin, leaseRenewer, this, { token, startMs });
@@ -267,11 +265,11 @@ export class LocalQueue implements GrantUser, Releaser {
     return lease;
   }
 
-  /** Ends a turn: the next one begins on the same held grant, or the held grant is released. */
+  /** Ends a turn: the next one starts on the same grant, or the grant is released. */
   giveBack(lease: HeldLease): Promise<boolean> {
     const { held } = lease;
     this.#lease = null;
-    // A held grant that is no longer renewed (its grace has begun) is no ground for another turn.
+    // No turn starts on a grant that is no longer renewed because its grace has begun.
     const isOver = this.#turnsLeft === 0 || this.#members.size === 0 || !held.renews;
     if (isOver) return this.#endHold(lease);
     lease.publishRelease("released", undefined);
@@ -279,7 +277,7 @@ export class LocalQueue implements GrantUser, Releaser {
     return Promise.resolve(true);
   }
 
-  /** The release and the next request of this process travel in one call. */
+  /** Releases the grant and asks again; both commands travel in one batch. */
   #endHold(last: HeldLease): Promise<boolean> {
     this.#held = null;
     const released = this.#localQueues.releases.giveBack(last);
@@ -304,7 +302,7 @@ export class LocalQueue implements GrantUser, Releaser {
 
   #goOn(): void {
     this.#stayAlive();
-    // A listener of the loss may have asked for the lock again already.
+    // A listener of the loss may already have asked for the lock.
     if (!this.#isIdle) return;
     if (this.#members.size > 0) this.#ask();
     else if (!this.#ahead) this.#localQueues.remove(this.#target);
@@ -316,23 +314,23 @@ export class LocalQueue implements GrantUser, Releaser {
     return { type: "busy", holder, mark: null, grantsInMs };
   }
 
-  /** The lock is held by this very process: no need to ask the store by whom. */
+  /** This process holds the lock, so the store need not be asked who does. */
   #ownView(): HolderView | null {
     const lease = this.#lease;
     if (!lease) return null;
     const { mode, weight, meta: ofClaim } = lease.held.grant.claim;
     const { traceparent } = lease;
-    // The claim is that of the first turn.
+    // The claim belongs to the first turn; later turns have a different traceparent.
     const meta = traceparent === undefined ? ofClaim : { ...ofClaim, traceparent };
     const nowMs = this.#localQueues.store.runtime.clock.nowMs();
     const heldMs = nowMs - lease.startMs;
-    // `lease.remainingMs` might end the lease, in the middle of a change.
+    // Not `lease.remainingMs`, which could end the lease in the middle of this change.
     const remainingMs = Math.max(0, lease.held.deadlineMs - nowMs);
     return { token: lease.token, mode, weight, limit: null, meta, heldMs, remainingMs };
   }
 }
 
-/** Only equals share a held grant: what one turn relies on must be true for all. */
+/** Requests share a grant only if their options agree, because each turn relies on its own. */
 export function areEqual(a: Options, b: Options): boolean {
   const { ttlMs, graceMs, storeTimeoutMs, meta } = b;
   if (a === b) return true;
@@ -345,7 +343,7 @@ export function areEqual(a: Options, b: Options): boolean {
   );
 }
 
-/** The store shows one meta for all turns, so all turns must have the same. */
+/** The store shows one meta for all turns, so all must have the same. */
 function isSame(a: Meta, b: Meta): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

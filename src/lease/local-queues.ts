@@ -7,17 +7,17 @@ import { areEqual, LocalQueue } from "./local-queue.js";
 import type { Releases } from "./releases.js";
 import type { Enclosing, Target } from "./request-options.js";
 
-/** The space whose calls take turns. */
+/** The space in which requests take turns. */
 const TURNS_IN: Space = "lock";
 
 /**
- * The local queues of one client, one for each name at which calls take turns, and the lone calls.
+ * The local queues of one client by name, and the uncontended requests, which have none.
  */
 export class LocalQueues {
   readonly store: Store;
   readonly leaseRenewer: LeaseRenewer;
   readonly releases: Releases;
-  /** By name alone: calls take turns in one space. */
+  /** By name without space: requests take turns in one space only. */
   readonly #byName = new SingleMap<string, LocalQueue | LeaseRequest>();
 
   constructor(store: Store, leaseRenewer: LeaseRenewer, releases: Releases) {
@@ -27,8 +27,8 @@ export class LocalQueues {
   }
 
   /**
-   * The local queue that a call joins. Null where the call has a grant of its own: no other call of
-   * this process is at the lock, or the call cannot take turns with those that are.
+   * Returns the queue for a request, or null if the request asks the store itself: it is the only
+   * one of this process for the lock, or its options do not agree with those of the others.
    */
   for(request: LeaseRequest): LocalQueue | null {
     const { target, options, wait } = request;
@@ -51,7 +51,7 @@ export class LocalQueues {
     this.#byName.delete(name);
   }
 
-  /** The runs around calls that wait for a turn, by the name they wait for. */
+  /** The `run` scopes around requests that wait for a turn, by the name of the lock. */
   *waits(): Iterable<{ readonly name: string; readonly inside: Iterable<Enclosing> }> {
     for (const there of this.#byName.values()) {
       if (there instanceof LocalQueue) yield { name: there.name, inside: there.enclosing() };

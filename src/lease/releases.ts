@@ -3,14 +3,14 @@ import type { ReleaseEvent } from "../events/events.js";
 import type { HeldLease, OnceMark, Releaser } from "./lease.js";
 import type { LeaseRenewer } from "./lease-renewer.js";
 
-/** A release does not take longer than this, and the end of the lease ends it before. */
+/** Longest duration of a release; the end of the lease ends it sooner. */
 export const RELEASE_MS = 5_000;
 
-/** Gives leases back to the store, and knows which releases are under way. */
+/** Releases leases in the store, and counts the releases under way. */
 export class Releases implements Releaser {
   readonly #store: Store;
   readonly #leaseRenewer: LeaseRenewer;
-  // Counted, not collected: a set of promises would cost every release more than its bookkeeping.
+  // A counter, because a set of promises would slow down every release.
   #underWay = 0;
   #onIdle: () => void = () => {};
 
@@ -24,11 +24,11 @@ export class Releases implements Releaser {
   }
 
   /**
-   * Stops to keep the held grant of the lease and releases it. Never throws, and never takes longer
-   * than the lease lives: a grant whose release did not reach the store expires there.
+   * Stops to keep the held grant of the lease and releases it. Never throws, and ends with the
+   * lease at the latest: if the release does not reach the store, the grant expires there.
    *
-   * A lease with `release: "sent"` ends here before its release is sent, so no code of this process
-   * relies on it while the store still counts it as held. The release goes on in the background.
+   * With `release: "sent"` the lease ends in this process before the release is sent, and the
+   * release continues in the background.
    */
   giveBack(lease: HeldLease, keep?: OnceMark): Promise<boolean> {
     const { held } = lease;
@@ -37,18 +37,19 @@ export class Releases implements Releaser {
     const restMs = held.deadlineMs - runtime.clock.nowMs();
     const withinMs = Math.min(Math.max(0, restMs), RELEASE_MS);
     this.#underWay += 1;
-    // No async function: its frame would be a seventh of all bytes of a pair.
+    // Not an async function, whose frame would be a seventh of the memory of an acquire and
+    // release.
     const answered = releaseIn(this.#store, held.grant, withinMs, keep).then(
       (wasHeld) => this.#end(lease, wasHeld ? "released" : "lost"),
       (error: unknown) => this.#end(lease, "failed", error),
     );
-    // The caller of `once` has to know that the mark is there.
+    // The caller of `once` has to know that the mark is stored.
     if (!lease.isReleaseSent || !traits.ordersReleases || keep) return answered;
-    // Requests of this turn are sent by then.
+    // By then the requests of this turn of the event loop have been sent.
     return new Promise((resolve) => runtime.timers.soon(() => resolve(true)));
   }
 
-  /** Resolves when no release is under way; each is bounded, and so is this. */
+  /** Resolves when no release is under way. Each release has a limit, so this ends too. */
   async settled(): Promise<void> {
     if (this.isIdle) return;
     await new Promise<void>((resume) => {
@@ -65,7 +66,7 @@ export class Releases implements Releaser {
   }
 }
 
-/** A store that throws at once is a store that failed. */
+/** Turns a synchronous throw of a store into a rejection. */
 export function releaseIn(
   store: Store,
   grant: Grant,

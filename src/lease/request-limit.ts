@@ -5,24 +5,24 @@ import type { AcquireWait } from "./acquire-wait.js";
 import { explain } from "./explain.js";
 import type { LeaseRequest } from "./lease-request.js";
 
-/** A call ends this long after its wait at the latest, whatever the store does. */
+/** Longest time between the end of the wait and the end of the call, whatever the store does. */
 export const GRACE_MS = 250;
-/** The last part of it, in which a failure that the store finds by itself may arrive. */
+/** The end of that time, in which the store's own failure may still arrive. */
 const LAST_MS = 25;
-/** The part in which the store may say whether the lock is held. */
+/** How long the last request may take, which finds out whether the lock is held. */
 export const LAST_TRY_MS: number = GRACE_MS - LAST_MS;
 
 /**
- * Time in which the event loop is blocked is not silence of the store: the answers may be there,
- * unread. A block costs one step, however long it takes.
+ * The limit passes in steps. A blocked event loop uses up one step however long it lasts, because
+ * the store may have answered meanwhile.
  */
 const STEPS = 5;
-/** While this many steps are left, the store looks for the reason. */
+/** With this many steps left, the store starts to search for the reason of its silence. */
 const STEPS_TO_EXPLAIN = 2;
 
 /**
- * Ends one call in time. The store may take longer to give up: what it answers then is given back.
- * The withdrawal of the owner goes on in the store, so exclusion does not rest on this.
+ * Ends one call in time. A grant that arrives later is released. The store continues to withdraw
+ * the owner, so mutual exclusion does not depend on this class.
  */
 export class RequestLimit implements Limited {
   readonly #request: LeaseRequest;
@@ -31,14 +31,14 @@ export class RequestLimit implements Limited {
   readonly #startMs: number;
   readonly #stepMs: number;
   #stepsLeft = STEPS;
-  /** The failure of the call, while the store looks for its reason. */
+  /** The failure of the request, while the store searches for the reason. */
   failure: unknown;
-  /** The error of this limit, with the reason if the store found one. */
+  /** The timeout error with the reason, once the store has found it. */
   #explained: StoreError | null = null;
   dueMs: number;
   heapIndex = -1;
 
-  /** The call may take `patienceMs` from now on, or from the end of its wait. */
+  /** The request may take `patienceMs`, measured from now or from the end of its wait. */
   constructor(request: LeaseRequest, store: Store, limits: Limits, patienceMs: number) {
     const { wait } = request;
     const nowMs = store.runtime.clock.nowMs();
@@ -64,7 +64,7 @@ export class RequestLimit implements Limited {
     this.#plan(this.#stepsLeft === 0 ? LAST_MS : this.#stepMs);
   }
 
-  /** A timer that is a little late does not delay the next step; a blocked event loop does. */
+  /** A slightly late timer does not move the next step; a blocked event loop does. */
   #plan(delayMs: number): void {
     const nowMs = this.#store.runtime.clock.nowMs();
     const lateMs = nowMs - this.dueMs;
@@ -83,7 +83,7 @@ export class RequestLimit implements Limited {
   #conclude(): void {
     const request = this.#request;
     const { wait, options, target } = request;
-    // The calls behind this one ask the store themselves.
+    // The requests behind this one ask the store themselves.
     if (request.lease === null) request.leave();
     if (options.signal?.aborted) return request.reject(options.signal.reason);
     if (wait?.hasRecentReport) return this.#resolveBusy(wait);
@@ -107,7 +107,7 @@ export class RequestLimit implements Limited {
   }
 }
 
-/** Whether the lock is held is unknown. */
+/** The error of a call that does not know whether the lock is held. */
 export function unansweredError(silentMs: number): StoreError {
   const message = `The store did not answer within ${Math.round(silentMs)} ms.`;
   return new StoreError(message, { outcome: "unknown" });

@@ -4,26 +4,26 @@ import type { Options } from "../options/options.js";
 import type { Request } from "../rules/fits.js";
 import type { Space } from "../rules/name.js";
 
-/** The lock that a call is about, and how the call wants to hold it. */
+/** The lock that a call wants, and in which mode. */
 export interface Target extends Request {
   readonly kind: LockKind;
   readonly space: Space;
   readonly name: string;
 }
 
-/** A lease whose `run` a call is made in. */
+/** A lease whose `run` encloses a call. */
 export interface Enclosing {
   readonly name: string;
   readonly token: string;
 }
 
-/** The options of one call, and the runs that the call is made in. */
+/** The options of one call, and the `run` scopes around it. */
 export interface RequestOptions extends Options {
-  /** The leases of the runs around it, innermost first. */
+  /** The leases of the enclosing `run` scopes, innermost first. */
   readonly inside?: readonly Enclosing[];
-  /** Its async context, where an event will need it. */
+  /** Its async context, if an event needs it. */
   readonly context?: CallContext | undefined;
-  /** The event of the call, where a channel has a subscriber. */
+  /** The event of the call, if a channel has a subscriber. */
   readonly event?: AcquireEvent;
 }
 
@@ -60,7 +60,7 @@ export function claimFor(
     transferable,
     ownSession,
     storeTimeoutMs,
-    // A shorter grant would abort its signal at once.
+    // A grant with less left would abort its signal at once.
     minUsefulMs: graceMs,
   };
 }

@@ -8,7 +8,7 @@ import type { LeaseRequest } from "./lease-request.js";
 import { GRACE_MS, RequestLimit } from "./request-limit.js";
 import type { RequestOptions } from "./request-options.js";
 
-/** The waits of one client that are under way: its end ends them all. */
+/** The waits of one client that are under way; closing the client ends them all. */
 export class Waits {
   readonly #runtime: Runtime;
   readonly #limits: Limits;
@@ -30,14 +30,14 @@ export class Waits {
     return wait;
   }
 
-  /** Ends the call in time, with its wait or after `patienceMs` if it does not wait. */
+  /** Limits a request: after its wait, or after `patienceMs` if it does not wait. */
   limit(request: LeaseRequest, store: Store, patienceMs: number): void {
     const { wait } = request;
     if (!wait) {
       request.limit = new RequestLimit(request, store, this.#limits, patienceMs);
       return;
     }
-    // Nearly all waits end with a grant: the others have their limit from then on.
+    // Nearly all waits end with a grant, so a limit is made only at the end of a wait.
     wait.onOver = () => {
       request.limit = new RequestLimit(request, store, this.#limits, GRACE_MS);
     };
@@ -48,7 +48,7 @@ export class Waits {
   settle(wait: AcquireWait): void {
     wait.settle();
     this.#underWay.remove(wait);
-    // An object that keeps this wait would keep all waits that came behind it, one by one.
+    // Otherwise an object that refers to this wait would keep all later waits in memory.
     wait.before = wait.behind = null;
   }
 

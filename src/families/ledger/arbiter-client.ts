@@ -10,7 +10,7 @@ import { CommandBatcher } from "./command-batcher.js";
 
 import { Grants, type Owners } from "./grants.js";
 import { HandoffChecks } from "./handoff-checks.js";
-import { Heartbeats } from "./heartbeats.js";
+import { Heartbeats } from "./waiter-heartbeat.js";
 import { UnansweredReleases } from "./withdrawal.js";
 
 /** How the family treats this arbiter. */

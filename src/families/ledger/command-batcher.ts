@@ -4,9 +4,9 @@ import { replyError } from "../../events/foreign-data.js";
 import type { Command, Refused, ReplyTo } from "../../rules/ledger-command.js";
 import type { Limited, Limits } from "../../time/limits.js";
 import { TimeLimitError, within } from "../../time/timers.js";
+import { refusalError } from "../acquire-errors.js";
 import type { Arbiter, Execution } from "./arbiter.js";
 import type { ClockBounds } from "./clock-bounds.js";
-import { refusalError } from "./refusal.js";
 import { Shard } from "./shard.js";
 
 /** A reply with what it takes to judge it. */
