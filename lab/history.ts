@@ -135,7 +135,7 @@ export type VerdictKind =
 
 export interface Verdict {
   readonly kind: VerdictKind;
-  /** How long two held, or how long the lock was stuck; null: for ever. */
+  /** How long two held, or how long the lock was stuck; null: forever. */
   readonly ms?: number | null;
   /** The verdict as a sentence without a full stop. */
   readonly text: string;

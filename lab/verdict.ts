@@ -13,7 +13,7 @@ import { LOCK_NAME } from "./orders.js";
 export interface Terms {
   /** How long a lock that no process holds may stay taken while a process asks. */
   readonly patienceMs: number;
-  /** The lock stays taken for ever unless it is released. */
+  /** The lock stays taken forever unless it is released. */
   readonly isEndless: boolean;
   /** The processes must get the lock in the order in which they ask. */
   readonly isOrdered: boolean;

@@ -78,7 +78,7 @@ export async function foreignPairs({
   return await Promise.all(entered);
 }
 
-/** Contestants that contend for one name, in processes of their own for every round. */
+/** Contestants that contend for one name, in processes of their own forevery round. */
 export async function foreignTurns(
   address: string,
   turns: Omit<Turns, "lock">,

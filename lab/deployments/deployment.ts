@@ -14,7 +14,7 @@ export interface Deployment extends AsyncDisposable {
    * Rejects while the store does not answer.
    */
   readTruth(): Promise<string | null>;
-  /** The lock stays taken for ever unless it is released. */
+  /** The lock stays taken forever unless it is released. */
   isEndless(): Promise<boolean>;
   /** The lane whose request had this value in it. */
   laneOf(value: string): string | null;

@@ -41,7 +41,7 @@ export class Arguments {
       ]),
     );
     const dashes = given.indexOf("--");
-    // With dashes, what stands before them is never the command: it may be a name with a space.
+    // With `--`, the word before it is never the command: it may be a name with a space.
     const start = dashes < 0 && runsCommand ? secondPositional(given, options) : dashes;
     this.rest = start < 0 ? null : given.slice(dashes < 0 ? start : dashes + 1);
     const args = start < 0 ? [...given] : given.slice(0, start);

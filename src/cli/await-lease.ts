@@ -18,7 +18,7 @@ interface LockWait {
   readonly report: Report;
 }
 
-/** A shorter wait is not shown: it is over before it can be read. */
+/** A shorter wait is not shown: nobody could read it in time. */
 const FIRST_LOOK_MS = 300;
 
 /**

@@ -24,5 +24,5 @@ function fromStdin(): string {
 }
 
 export const IS_OVER: string =
-  "The lease is over: it was released or revoked, or its time ran out (or this is another store " +
-  "than it was acquired from). Another process may hold the lock; stop the work under it.";
+  "The lease has ended: it was released or revoked, or its time ran out (or this is another " +
+  "store than it was acquired from). Another process may hold the lock; stop the work under it.";

@@ -8,7 +8,7 @@
  * that moment.
  *
  * A signal to this process that means "end" goes to the whole group and starts the same grace: a
- * command that ignores the signal gets KILL when the grace is over.
+ * command that ignores the signal gets KILL at the end of the grace period.
  */
 import type { LeaseLostError } from "../errors/index.js";
 import type { Lease } from "../lease/lease.js";
@@ -57,7 +57,7 @@ export class HeldCommand {
   }
 
   async run(line: CommandLine, env: NodeJS.ProcessEnv): Promise<CommandEnd> {
-    // No command is started after a TERM, nor on a lease that is over.
+    // No command is started after a TERM, or when the lease has ended.
     this.#signals.interrupted.throwIfAborted();
     this.#lease.assertHeld();
     const reaper = new Reaper(this.#graceMs);
@@ -153,7 +153,7 @@ export class HeldCommand {
     await child.endBy(endMs);
   }
 
-  /** When a grace that begins now is over: by its length, and before the deadline of the lease. */
+  /** The end of a grace period that starts now: before the deadline of the lease. */
   #graceEnd(): number {
     const lease = this.#lease;
     const graceMs = this.#graceMs;

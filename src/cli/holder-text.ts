@@ -38,7 +38,7 @@ export function sinceText(heldMs: number): string {
   return heldMs < 43_200_000 ? time : `${since.toISOString().slice(0, 10)} ${time}`;
 }
 
-/** Where this process stands in the queue, counted from 1; null when it is not seen there. */
+/** The queue position of this process, from 1; null if it is not in the queue. */
 export function placeOf({ waiters }: LockView, host: string, pid: number): number | null {
   const index = waiters.findIndex(({ meta }) => meta.host === host && meta.pid === pid);
   return index < 0 ? null : index + 1;
@@ -49,7 +49,7 @@ export function textOf(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
-/** One circle of leases for people: a line for each lease, in the order in which they wait. */
+/** One deadlock as text: a line for each lease, in the order in which they wait. */
 export function deadlockText({ steps }: Deadlock): string[] {
   const count = steps.length;
   const what = count === 1 ? "a lease waits for itself" : `${count} leases wait for each other`;

@@ -109,7 +109,7 @@ function verbFirst(given: readonly string[]): readonly string[] {
   return [verb, ...given.slice(0, at), ...given.slice(at + 1)];
 }
 
-/** Why an option is refused where the verb should stand. Its value may be a secret. */
+/** Why an option is refused in the place of the verb. Its value may be a secret. */
 function refusedOption(argument: string): string {
   const [option = ""] = argument.split("=");
   if (widthOf(argument) > 0) {

@@ -81,7 +81,7 @@ export class Reaper {
     return this.#shell.signalCode;
   }
 
-  /** The lease holds for `remainingMs`: the reaper waits so long for the next word. */
+  /** The lease holds for `remainingMs`: the reaper waits that long for the next message. */
   alive(remainingMs: number): void {
     // A little later than this process acts itself, so that the group is not told twice.
     const quietMs = Math.max(0, remainingMs - this.#graceMs * 0.9);

@@ -61,7 +61,7 @@ export const COMMAND_OPTIONS: OptionSpecs = {
 const DEFAULT_TTL_MS = 30_000;
 const DEFAULT_GRACE_MS = 5_000;
 
-/** How long to wait: 0 with `-n`, for ever unless said otherwise. */
+/** How long to wait: 0 with `-n`; forever without `-n` and `-w`. */
 export function waitMsOf(args: Arguments, defaultMs: number = Number.POSITIVE_INFINITY): number {
   const given = ["nonblock", "wait", "timeout"].filter((name) => args.has(name));
   if (given.length > 1) throw new UsageError("Give only one of -n, --wait and --timeout.");

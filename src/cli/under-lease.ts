@@ -62,7 +62,7 @@ export class UnderLease {
   #onRelease({ name, outcome }: ReleaseEvent): void {
     if (outcome !== "failed") return;
     this.#report.note(
-      `${name}: the store could not be told of the release; the lock is free when its ttl is over.`,
+      `${name}: the store could not be told of the release; the lock is free after its ttl.`,
     );
   }
 

@@ -55,7 +55,7 @@ export class Desk {
     for (const stream of this.#streams) stream.close();
   }
 
-  /** Rejects only where `authorize` does. */
+  /** Rejects only if `authorize` does. */
   async handle(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url);
     const { path } = this.#options;

@@ -95,7 +95,7 @@ export class History {
     return count;
   }
 
-  /** The next look has nothing to be compared with: too much happened unseen. */
+  /** The next look cannot be compared with the last: too many changes were missed. */
   forgetLook(): void {
     this.#seen = null;
   }
@@ -120,7 +120,7 @@ export class History {
       this.#size -= 1;
     }
     if (this.#size <= MAX_CHANGES) return;
-    // A map skips the entries that were deleted one by one, so many are dropped at a time.
+    // A map skips deleted entries one by one, so many are dropped at once.
     for (const [oldest, { length }] of this.#changes) {
       this.#changes.delete(oldest);
       this.#size -= length;

@@ -26,9 +26,9 @@ const MAX_LOCKS = 20_000;
 const LOOK_LIMIT_MS = 15_000;
 /** So many times the length of a look passes before the next one. */
 const REST_PART = 4;
-/** After so many locks other work of this process has its turn. */
+/** After this many locks, other work of this process gets its turn. */
 const LOCKS_PER_TURN = 500;
-/** After a longer pause two looks are not compared. */
+/** After a longer pause, two looks are not compared. */
 const MAX_GAP_MS = 60_000;
 
 export class Sampler {
@@ -180,7 +180,7 @@ export class Sampler {
   }
 }
 
-/** A page shows so many holders and waiters of one lock, and counts the rest. */
+/** A page shows at most this many holders and waiters of one lock, and counts the rest. */
 const MAX_SHOWN = 100;
 
 /** One lock for its own page, with the tokens of its holders whose renewals are late. */

@@ -212,7 +212,7 @@ interface HeldLease {
 
 /**
  * The leases that began and did not end yet, each with its series. A token tells apart the leases
- * of one name only, but a key of token and name would be a new text for every event.
+ * of one name only, but a key of token and name would be a new text forevery event.
  */
 class HeldLeases {
   readonly #byToken = new Map<bigint, HeldLease>();
@@ -222,7 +222,7 @@ class HeldLeases {
     this.#byToken.set(event.token, { event, family, next });
   }
 
-  /** The series of the lease that this event is about; undefined where its beginning is unknown. */
+  /** The series of the lease that this event is about; undefined if its start was not seen. */
   remove(event: LeaseEvent): SeriesFamily | undefined {
     let before: HeldLease | undefined;
     let held = this.#byToken.get(event.token);

@@ -1,7 +1,7 @@
 /** The group of a lock, by its name: a label of metrics. There must be few groups. */
 export type Grouping = (name: string) => string;
 
-/** Every group costs memory here and in the server of the metrics, for ever. */
+/** Every group costs memory here and in the server of the metrics, forever. */
 const MAX_GROUPS = 1_000;
 
 /** Stands for the groups beyond the limit, and for names that have no group. */

@@ -21,7 +21,7 @@ describe("acquire, renew and release", () => {
     expect((await shop.run(["renew"], { env })).code).toBe(79);
     const again = await shop.run(["release"], { env });
     expect(again.code).toBe(79);
-    expect(again.stderr).toContain("The lease is over");
+    expect(again.stderr).toContain("The lease has ended");
   });
 
   it("lose the lock when the ttl is over", async () => {

@@ -9,7 +9,7 @@ export const release: Command = {
   usage: ["[OPTIONS]"],
   about:
     "Gives back the lock that `holdfast acquire` took. Reads the handle from HOLDFAST_HANDLE, " +
-    "else from stdin. Exit code 79 when the lease was over before: then others may have held " +
+    "else from stdin. Exit code 79 if the lease had ended before: others may have held " +
     "the lock while your steps still ran.",
   options: { ...EVENT_OPTIONS, ...OUTPUT_OPTIONS, ...STORE_OPTIONS },
   examples: [["holdfast release < handle.txt", "with the handle in a file"]],

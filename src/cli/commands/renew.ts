@@ -11,7 +11,7 @@ export const renew: Command = {
   about:
     "Prolongs the lease that `holdfast acquire` took, from now on for --ttl or for the time it " +
     "was acquired with; never shortens it. Reads the handle from HOLDFAST_HANDLE, else from " +
-    "stdin. Exit code 79 when the lease is over.",
+    "stdin. Exit code 79 if the lease has ended.",
   options: {
     ttl: { value: "TIME", help: "how long it is to hold from now on" },
     ...EVENT_OPTIONS,

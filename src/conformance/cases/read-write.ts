@@ -67,7 +67,7 @@ export const readWrite: readonly Behaviour[] = [
     },
   },
   {
-    title: "a killed reader does not keep writers out for ever",
+    title: "a killed reader does not keep writers out forever",
     needs: needAll(needShared, needProcesses),
     async run(context) {
       const [locks, child] = [await context.open(), await context.child()];

@@ -7,7 +7,7 @@ import type { Behaviour } from "../needs.js";
 import { needLeftovers } from "../needs.js";
 import { BRIEF_WAIT_MS, PROMPT_MS, timesOut, until } from "../patience.js";
 
-/** Long enough for every reply to arrive: a request without a reply may leave state for a while. */
+/** Long enough forevery reply to arrive: a request without a reply may leave state for a while. */
 const MOMENT_MS = 20;
 const ROUNDS = 10;
 

@@ -15,7 +15,7 @@ const WIDTH = 300;
 const HEIGHT = 56;
 const MIN_POINTS = 30;
 
-/** Which number stands beside the title: that of the last point, or the sum of all. */
+/** Which number is shown next to the title: that of the last point, or the sum of all. */
 export type Headline = "now" | "sum";
 
 /** The content of a chart. */

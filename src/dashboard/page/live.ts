@@ -27,7 +27,7 @@ export async function follow(
         onState({ is: "open" });
         onMessage(message);
       }
-      // The dashboard ends each stream after a while, to authorize it anew.
+      // The dashboard ends each stream after a while, to authorize it again.
       continue;
     } catch (error) {
       if (signal.aborted) return;

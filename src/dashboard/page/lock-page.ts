@@ -82,7 +82,7 @@ function holderCard(holder: HolderDetail, revoke: ((token: string) => void) | nu
       ...(mode === "shared" ? ([["Mode", "shared"]] as const) : []),
       ...(weight > 1 ? ([["Weight", `${weight}`]] as const) : []),
     ])}
-    ${isLate && html`<p class="tag warn">A renewal is late: half of its time is over.</p>`}
+    ${isLate && html`<p class="tag warn">A renewal is late: half of its time has passed.</p>`}
     ${revoke && revokeButton(token, revoke)}
   </article>`;
 }

@@ -15,7 +15,7 @@ export interface RevokeState {
 
 const NEWS: Readonly<Record<RevokeAnswer["outcome"], string>> = {
   revoked: "The lease was revoked.",
-  not_held: "Nothing was revoked: that lease was over already.",
+  not_held: "Nothing was revoked: that lease had already ended.",
 };
 
 /** Asks for the name and the reason before a lease is revoked. */
@@ -60,7 +60,7 @@ export function RevokeDialog(state: RevokeState): Element {
         The lock ${foreign(lock.name)} is free at once. Its holder learns of it at its next
         renewal: until then <strong>both may work</strong>, unless the resource checks tokens.
       </p>
-      ${!isCurrent && html`<p class="tag warn">The lease with token ${token} is over already.</p>`}
+      ${!isCurrent && html`<p class="tag warn">That lease (token ${token}) has already ended.</p>`}
       <label for="typed">Type the name of the lock to confirm</label>
       <input id="typed" autocomplete="off" spellcheck=${false} value=${typed} required
         onInput=${(event: Event) => setTyped((event.target as HTMLInputElement).value)} />

@@ -56,7 +56,7 @@ interface EtcdTools {
 }
 
 const REACH_MS = 3_000;
-/** With the default time-outs of etcd an election takes up to two seconds. */
+/** With the default timeouts of etcd an election takes up to two seconds. */
 const MIN_TTL_MS = 5_000;
 const NEAR_QUOTA = 0.8;
 /** The interval of heartbeats: a leader whose disk is slower is deposed now and then. */

@@ -10,7 +10,7 @@ import { Connection, type ConnectionSettings, openSocket } from "./wire/connecti
 import type { SessionRequest } from "./wire/session.js";
 
 const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
-/** A server that does not answer within this, or its part of the time-out, is passed over. */
+/** A server that does not answer within this, or its part of the timeout, is passed over. */
 const MIN_OPEN_MS = 500;
 
 export class Ensemble {
@@ -34,7 +34,7 @@ export class Ensemble {
   /**
    * Opens or resumes a session on the first server that does so within `limitMs`. Throws
    * `session_expired`, `auth_failed` and `sasl_required` at once, since every server would answer
-   * so, and `not_connected` when the time is over. The caller keeps the process alive, if at all.
+   * so, and `not_connected` when the time is up. The caller keeps the process alive, if at all.
    */
   async connect(request: SessionRequest, limitMs: number): Promise<Connection> {
     const { clock, timers, random } = this.runtime;

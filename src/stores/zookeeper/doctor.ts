@@ -165,7 +165,7 @@ export interface NamedServer {
 /** The state of an ensemble. */
 export interface ZookeeperFacts {
   readonly servers: readonly NamedServer[];
-  /** The time-out that a session gets which asks for the ttl. */
+  /** The timeout that a session gets which asks for the ttl. */
   readonly grantedMs: number;
   /** How many servers have a vote, as the ensemble says itself; 0 for a standalone server. */
   readonly voters: number;

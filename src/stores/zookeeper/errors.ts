@@ -47,7 +47,7 @@ const OPEN_ENDED = new Set<ErrorCode>([
   "unknown_error",
 ]);
 
-/** The codes that do not speak for themselves. */
+/** Explanations of the codes whose names are not clear. */
 const TEXTS: { readonly [Code in ErrorCode]?: string } = {
   auth_failed: "the server refused a credential",
   sasl_required: "the server requires SASL, which this client does not have",
@@ -148,7 +148,7 @@ export function isUnknown(error: unknown): boolean {
   return !(error instanceof ZookeeperError) || error.outcome === "unknown";
 }
 
-/** Null where the request failed because there is no such znode. */
+/** Null if the request failed because there is no such znode. */
 export function nullIfAbsent(error: unknown): null {
   if (hasCode(error, "no_node")) return null;
   throw error;

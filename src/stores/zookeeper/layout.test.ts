@@ -69,7 +69,7 @@ test("a text that is no locator is none", () => {
     text.replace("lock-", "x"),
     text.slice(2),
     `-${text}`,
-    // No request can ask for such a time-out.
+    // No request can ask for such a timeout.
     text.replace("/4000/", `/${2 ** 31}/`),
   ]) {
     const read = readLocator(broken);

@@ -1,5 +1,5 @@
 /**
- * The mark of a finished `once`. ZooKeeper keeps a plain znode for ever, so the mark says itself
+ * The mark of a finished `once`. ZooKeeper keeps a plain znode forever, so the mark says itself
  * for how long it counts: the milliseconds, a line break, and the text of the family.
  */
 import { readMarkToken } from "../../families/session/entry-text.js";
@@ -20,7 +20,7 @@ export class Mark implements ListedMark {
   readonly session = "";
   readonly text: string;
   readonly path: string;
-  /** By the clock of the leader. A mark that cannot be read counts for ever. */
+  /** By the clock of the leader. A mark that cannot be read never expires. */
   readonly endsMs: number;
 
   constructor(path: string, { data, stat }: DataReply) {
@@ -33,9 +33,9 @@ export class Mark implements ListedMark {
 }
 
 /**
- * Removes marks whose time is over. ZooKeeper keeps a mark for ever, and a name that is never used
+ * Removes expired marks. ZooKeeper keeps a mark forever, and a name that is never used
  * again is never read again. So a client that leaves marks reads the queues of some names from time
- * to time: a reader removes the marks whose time is over.
+ * to time: a reader removes expired marks.
  */
 
 const EVERY_MS = 10 * 60_000;

@@ -54,7 +54,7 @@ export class QueueReader {
   }
 
   /**
-   * The mark that still counts; null where there is none. Marks whose time is over are removed: no
+   * The mark that has not expired; null if there is none. Expired marks are removed: no
    * other mark ever has such a path.
    */
   async #readMark(

@@ -7,8 +7,8 @@
  * connection.
  *
  * A server that keeps sessions for less time shortens the session when it resumes it. If its answer
- * is lost, this process counts on the whole time-out until its deadline. So a session is resumed
- * only at a server that has granted the time-out: on the connection of the session, if that is
+ * is lost, this process counts on the whole timeout until its deadline. So a session is resumed
+ * only at a server that has granted the timeout: on the connection of the session, if that is
  * still open, or a moment ago to another session, which is opened just to ask.
  */
 import { TimeLimitError, within } from "../../time/timers.js";
@@ -33,12 +33,12 @@ export interface ServerChoice {
   readonly isDirect: boolean;
 }
 
-/** Requests under way are waited for no longer than this part of the time-out before a resume. */
+/** Requests under way are waited for no longer than this part of the timeout before a resume. */
 const DRAIN_PART = 20;
 const MAX_DRAIN_MS = 250;
 /** New requests wait no longer than this for a resume. */
 const MAX_KEPT_MS = 500;
-/** A server that does not resume the session within this part of the time-out is given up. */
+/** A server that does not resume the session within this part of the timeout is given up. */
 const OPEN_PART = 8;
 const MIN_OPEN_MS = 250;
 
@@ -76,7 +76,7 @@ export class SessionConnections {
     if (current) this.#askLeader(current);
   }
 
-  /** Opens a session. The server may grant another time-out than the one asked for. */
+  /** Opens a session. The server may grant another timeout than the one asked for. */
   static async open(
     timeoutMs: number,
     servers: ServerChoice,
@@ -88,7 +88,7 @@ export class SessionConnections {
     return new SessionConnections(opened.key, opened.timeoutMs, servers, connection);
   }
 
-  /** Sends requests on one connection; throws `SessionGoneError` when the session is over. */
+  /** Sends requests on one connection; throws `SessionGoneError` when the session has ended. */
   async use<T>(work: (connection: Connection) => Promise<T>, limitMs: number): Promise<T> {
     const { clock, timers } = this.#ensemble.runtime;
     let connection = this.#ready;
@@ -112,7 +112,7 @@ export class SessionConnections {
 
   /**
    * Sends requests that prove the life of the session, once they are answered: behind a resume, or
-   * on a connection to the leader, which counts the time-out from each of its own requests.
+   * on a connection to the leader, which counts the timeout from each of its own requests.
    */
   prove<T>(work: (connection: Connection) => Promise<T>, limitMs: number): Promise<T> {
     // rule: proof-resumes-the-session
@@ -151,7 +151,7 @@ export class SessionConnections {
     this.#isGone = true;
   }
 
-  /** Leaves the session to its time-out, or to the process that resumes it. */
+  /** Leaves the session to its timeout, or to the process that resumes it. */
   close(): void {
     this.#isClosed = true;
     this.#current?.close();
@@ -203,7 +203,7 @@ export class SessionConnections {
     return this.#ensemble.open(this.#request, openMs, address);
   }
 
-  /** A server that grants the time-out of the session. */
+  /** A server that grants the timeout of the session. */
   async #granting(limitMs: number): Promise<Address> {
     const { current, runtime } = this.#ensemble;
     if (this.#current?.isOpen && this.#current.address === current) return current;
@@ -229,7 +229,7 @@ export class SessionConnections {
       connection.close();
       throw closed();
     }
-    // A belief counts on the time-out of the session, so that must not become shorter.
+    // A belief counts on the timeout of the session, so that must not become shorter.
     if (timeoutMs < this.timeoutMs) {
       // Before the throw, which closes the connection.
       const { timers } = this.#ensemble.runtime;

@@ -34,7 +34,7 @@ export class SessionClient {
   #callers = 0;
   #isClosed = false;
 
-  /** `timeoutMs`: the time-out to ask for. Connects when a connection is first needed. */
+  /** `timeoutMs`: the timeout to ask for. Connects when a connection is first needed. */
   constructor(ensemble: Ensemble, timeoutMs: number) {
     this.#ensemble = ensemble;
     this.#timeoutMs = timeoutMs;
@@ -118,7 +118,7 @@ export class SessionClient {
     this.#lostMs = this.#ensemble.runtime.clock.nowMs();
     if (this.#isClosed) return;
     this.#ensemble.moveFrom(connection.address);
-    // A failure is told to the watches.
+    // Reports a failure to the watches.
     if (this.watches.size > 0) this.#connect().catch(() => {});
   }
 

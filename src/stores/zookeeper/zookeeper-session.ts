@@ -117,7 +117,7 @@ export class ZookeeperSession implements StoreSession {
     });
   }
 
-  /** Leaves the session to its time-out, or to the process that resumes it. */
+  /** Leaves the session to its timeout, or to the process that resumes it. */
   close(): void {
     this.#connections.close();
   }
@@ -289,7 +289,7 @@ export class ZookeeperSession implements StoreSession {
   }
 }
 
-/** A moment at which the entry is there; null where the server does not have it. */
+/** A moment at which the entry is there; null if the server does not have it. */
 async function seenAt(connection: Connection, entry: OwnEntry): Promise<Zxid | null> {
   const { stat, zxid } = await connection.send(exists(zookeeperEntry(entry).path));
   return stat?.czxid === entry.token ? new Zxid(zxid) : null;
@@ -303,7 +303,7 @@ async function seenAt(connection: Connection, entry: OwnEntry): Promise<Zxid | n
  * was deposed resumes sessions. A `multi` through a follower is committed by a quorum, but does not
  * touch the session at the leader. Together they prove it. The server tells the leader of the
  * resume before it forwards the `multi`, in one stream, so the leader of that quorum counts the
- * time-out from a moment after the resume was sent. Every later leader begins all time-outs anew.
+ * timeout from a moment after the resume was sent. Every later leader begins all timeouts anew.
  *
  * On a connection to the leader itself, the `multi` alone is enough: the leader touches a session
  * with every request of its own clients.

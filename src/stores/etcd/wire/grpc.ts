@@ -183,7 +183,7 @@ export interface StreamListener<Reply> {
   onEnd(error: Error | null): void;
 }
 
-/** A call with many messages in both directions. */
+/** A call with a stream of messages in both directions. */
 export class MessageStream<Request, Reply> implements CallListener {
   readonly #method: Method<Request, Reply>;
   readonly #listener: StreamListener<Reply>;

@@ -359,7 +359,7 @@ export const TIME_TO_LIVE: Method<LeaseRequest, LeaseReply> = method(
   LEASE_REQUEST,
   LEASE_REPLY,
 );
-/** A stream of etcd that ends after the first request, and so has one reply. */
+/** A stream that ends after the first request, so it has one reply. */
 export const KEEP_ALIVE: Method<LeaseRequest, LeaseReply> = method(
   "Lease/LeaseKeepAlive",
   LEASE_REQUEST,

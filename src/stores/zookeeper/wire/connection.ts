@@ -8,7 +8,7 @@
  * the session was opened or resumed on this very connection, before the request was done.
  *
  * Every request settles at the latest when the connection ends. The connection ends by itself when
- * the server is silent for two thirds of the time-out of the session, when bytes arrive that are no
+ * the server is silent for two thirds of the timeout of the session, when bytes arrive that are no
  * reply, and when a reply does not belong to the oldest request. It keeps no process alive.
  */
 
@@ -165,7 +165,7 @@ export class Connection {
     }
   }
 
-  /** Ends the connection. The session stays until its time-out, or until it is resumed. */
+  /** Ends the connection. The session stays until its timeout, or until it is resumed. */
   close(): void {
     this.#end("closed", "the connection was closed");
   }

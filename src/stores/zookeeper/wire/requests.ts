@@ -228,7 +228,7 @@ export function closeSession(): Request<Timed> {
   };
 }
 
-/** The permissions of a znode, and the proof of identity that a connection gives. */
+/** The permissions of a znode, and the credentials of a connection. */
 
 /** Numbers that are added up: read 1, write 2, create 4, delete 8, admin 16. */
 const ALL_PERMISSIONS = 31;

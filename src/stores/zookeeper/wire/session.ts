@@ -14,7 +14,7 @@ export interface SessionKey {
 export interface SessionRequest {
   /** Null: a new session. */
   readonly key: SessionKey | null;
-  /** The time-out to ask for. The server grants one within its bounds. */
+  /** The timeout to ask for. The server grants one within its bounds. */
   readonly timeoutMs: number;
   /** A server that has not applied this transaction refuses the connection. Default 0. */
   readonly lastZxid?: bigint;
@@ -33,7 +33,7 @@ export interface SessionRequest {
 /** A session as the server opened or resumed it. */
 export interface OpenedSession {
   readonly key: SessionKey;
-  /** The time-out that the server granted. */
+  /** The timeout that the server granted. */
   readonly timeoutMs: number;
   /** The local time (`exactMs`) just before the request to open or resume the session was sent. */
   readonly requestedMs: number;
@@ -47,7 +47,7 @@ export type SessionReply =
   /** The server has no quorum, and serves reads only. */
   | { readonly type: "read_only" };
 
-/** The longest time-out that a request can ask for: a signed number of 32 bits. */
+/** The longest timeout that a request can ask for: a signed number of 32 bits. */
 export const MAX_TIMEOUT_MS: number = 2 ** 31 - 1;
 
 const PROTOCOL_VERSION = 0;
@@ -85,13 +85,13 @@ const MAX_SILENT_BEATS = 4;
 /** The part of a connection that pings are for. */
 export interface PingListener {
   ping(): void;
-  /** Nothing arrived for two thirds of the time-out, and no further ping follows. */
+  /** Nothing arrived for two thirds of the timeout, and no further ping follows. */
   onSilence(): void;
 }
 
 /**
- * A server ends a session that is silent for its time-out, and this process has to notice a silent
- * server before that. Time is counted in beats of a sixth of the time-out: a ping follows a beat in
+ * A server ends a session that is silent for its timeout, and this process has to notice a silent
+ * server before that. Time is counted in beats of a sixth of the timeout: a ping follows a beat in
  * which nothing was sent, and silence is told after four beats in which nothing arrived. A process
  * that was stopped sees one late beat, and reads all that arrived meanwhile before the next one.
  */
