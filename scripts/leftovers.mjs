@@ -11,7 +11,7 @@ import {
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FILE, kill, processesWith } from "./processes.mjs";
+import { FILE, kill, processesOf } from "./processes.mjs";
 
 /** Every process that a run starts has this variable. */
 const RUN = "HOLDFAST_TEST_RUN";
@@ -70,7 +70,7 @@ export class Leftovers {
   }
 
   #processes() {
-    return processesWith(`${RUN}=${this.#folder}`);
+    return processesOf(`${RUN}=${this.#folder}`, [this.#folder, this.#memory]);
   }
 }
 

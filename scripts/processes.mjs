@@ -6,19 +6,48 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 export const FILE = "HOLDFAST_TEST_FILE";
 
 /**
+ * @typedef {object} Found
+ * @property {number} pid
+ * @property {string} command
+ * @property {string | undefined} file
+ */
+
+/**
  * The processes whose environment has this entry. Found on Linux only.
  *
  * @param {string} entry
- * @returns {{ pid: number, command: string, file: string | undefined }[]}
  */
 export function processesWith(entry) {
+  return processes((_pid, environment) => environment.includes(entry));
+}
+
+/**
+ * The same, and those that work in one of these folders: Redis and Postgres overwrite their
+ * environment with their title.
+ *
+ * @param {string} entry
+ * @param {readonly string[]} folders
+ */
+export function processesOf(entry, folders) {
+  return processes((pid, environment) => {
+    if (environment.includes(entry)) return true;
+    const cwd = `${readlinkSync(`/proc/${pid}/cwd`)}/`;
+    return folders.some((folder) => cwd.startsWith(`${folder}/`));
+  });
+}
+
+/**
+ * @param {(pid: number, environment: readonly string[]) => boolean} isMeant
+ * @returns {Found[]}
+ */
+function processes(isMeant) {
   const found = [];
   for (const name of entriesOfProc()) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     try {
       const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
-      if (!environment.includes(entry)) continue;
+      if (!isMeant(pid, environment)) continue;
       const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
       // A process that has ended and was not waited for has no program any more.
       readlinkSync(`/proc/${pid}/exe`);
