@@ -1,5 +1,10 @@
 import type { Claim, Grant } from "./store.js";
 
+/** A lease that shows its grant to its store. */
+export interface GrantHolder {
+  readonly held: { readonly grant: Grant };
+}
+
 /** A grant of one of the families: its deadline only moves on, and the grant ends once. */
 export abstract class StoreGrant implements Grant {
   readonly type = "granted";

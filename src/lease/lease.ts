@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { Busy, Meta, RenewalReport } from "../contract/store.js";
+import type { GrantHolder } from "../contract/store-grant.js";
 import {
   LeaseLostError,
   type LossReason,
@@ -102,7 +103,7 @@ const GIVEN_BACK = Promise.resolve(true);
 /** The end of a request for a lease. */
 export type LeaseResult = HeldLease | Busy;
 
-export class HeldLease implements Lease, GrantUser {
+export class HeldLease implements Lease, GrantUser, GrantHolder {
   /** The error of a release that the store did not confirm; a mark may be missing. */
   releaseError: unknown;
   readonly #held: HeldGrant;

@@ -12,7 +12,8 @@
  * revisions: they rise for as long as the cluster keeps its data.
  */
 
-import type { Grant, Store } from "../../contract/store.js";
+import type { Store } from "../../contract/store.js";
+import type { GrantHolder } from "../../contract/store-grant.js";
 import { InvalidOptionError, UnsupportedError } from "../../errors/index.js";
 import { SessionGrant } from "../../families/session/session-grant.js";
 import { SessionStore } from "../../families/session/session-store.js";
@@ -101,8 +102,7 @@ export interface EtcdGuard {
  * if (!succeeded) throw new Error("a newer holder was here");
  */
 export function guard(lease: object): EtcdGuard {
-  const { hold } = lease as { readonly hold?: { readonly grant: Grant } };
-  const grant = hold?.grant;
+  const grant = (lease as Partial<GrantHolder>).held?.grant;
   if (grant instanceof SessionGrant && grant.entry instanceof EtcdEntry) {
     return { key: grant.entry.key, createRevision: grant.token };
   }
