@@ -167,13 +167,16 @@ export const faultsLateCopies: readonly Behaviour[] = [
     async run(context) {
       const { locks, faults } = await context.openFaulty();
       const other = await context.open();
-      const { renewedMs } = context.ttl;
-      const lease = await locks.mutex("m").acquire({ ttlMs: renewedMs });
+      // A restored lease would stay for longer than the lock may take to look free.
+      const ttlMs = 3 * context.ttl.renewedMs;
+      const lease = await locks.mutex("m").acquire({ ttlMs });
       const late = await faults.keepBack("renew");
-      await within(renewedMs + PROMPT_MS, "a renewal is kept back", late.struck);
+      await within(ttlMs + PROMPT_MS, "a renewal is kept back", late.struck);
       assert.equal(await lease.release(), true);
       await within(PATIENCE_MS, "the copy arrives", late.deliver());
-      assert.deepEqual((await other.inspect("m")).holders, []);
+      // A majority has answered the release. A look may count a node that it has not reached yet.
+      const isUnheld = async () => (await other.inspect("m")).holders.length === 0;
+      await until("nobody holds it", isUnheld, PROMPT_MS);
       await context.untilFree(other, "m", PROMPT_MS);
     },
   },
