@@ -46,6 +46,23 @@ declare global {
 }
 `;
 
+/** Packages of the documentation that come without types, as much as it uses. */
+export const GIVEN_PACKAGES = `
+declare module "express" {
+  type Handler = (
+    request: { readonly params: Readonly<Record<string, string>> },
+    response: import("node:http").ServerResponse & {
+      sendStatus(status: number): void;
+      status(status: number): { send(text: string): void };
+    },
+  ) => Promise<void>;
+  export default function express(): {
+    put(path: string, handler: Handler): void;
+    listen(port: number): import("node:http").Server;
+  };
+}
+`;
+
 /** The same at run time, for examples of the API that need no server: `run` calls one of them. */
 export const GIVEN_AT_RUN_TIME = `
 import { setTimeout as sleep } from "node:timers/promises";

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { headingsOf, linksOf } from "../fixtures/markdown.js";
-import { GIVEN, GIVEN_AT_RUN_TIME } from "./docs-given.js";
+import { GIVEN, GIVEN_AT_RUN_TIME, GIVEN_PACKAGES } from "./docs-given.js";
 
 const root = join(import.meta.dirname, "../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -103,6 +103,7 @@ beforeAll(() => {
   }
   writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module" }));
   writeFileSync(join(folder, "given.d.ts"), GIVEN);
+  writeFileSync(join(folder, "packages.d.ts"), GIVEN_PACKAGES);
   for (const { name, code } of [...blocks, ...commented]) {
     writeFileSync(join(folder, `${name}.ts`), `${code}\nexport {};\n`);
   }
@@ -123,7 +124,7 @@ function compile(some: readonly Block[], options: Record<string, unknown>): void
     experimentalDecorators: true,
     ...options,
   };
-  const files = ["given.d.ts", ...some.map(({ name }) => `${name}.ts`)];
+  const files = ["given.d.ts", "packages.d.ts", ...some.map(({ name }) => `${name}.ts`)];
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
   run(join(root, "node_modules/typescript/bin/tsc"), ["--pretty", "false"]);
 }
