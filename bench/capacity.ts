@@ -7,7 +7,7 @@ const SIZES = [10_000, 1_000_000, 100_000_000];
 const TTLS_S = [30, 300];
 /** The defaults of the library: `ttlMs`, and how often a waiting process shows that it lives. */
 const TTL_S = 30;
-const TOUCH_S = Math.min(TTL_S / 6, 10 / 3);
+const HEARTBEAT_S = Math.min(TTL_S / 6, 10 / 3);
 /** The part of a core that locks should use at most, so that bursts find room. */
 const MAX_LOAD = 0.5;
 /** A namespace of a Redis Cluster has so many shards, each on one server. */
@@ -33,8 +33,8 @@ export function capacityPage(template: string, results: readonly Result[]): stri
 
 function computedValues(book: CostBook): Readonly<Record<string, string>> {
   const million = book.sizing(1_000_000, TTL_S);
-  const touches = CROWD / TOUCH_S;
-  const touchUs = book.cost("redis", "crowd", "holdfast, 1,000 hold, 1,000 wait", "touch");
+  const heartbeats = CROWD / HEARTBEAT_S;
+  const heartbeatUs = book.cost("redis", "crowd", "holdfast, 1,000 hold, 1,000 wait", "heartbeat");
   return {
     machines: book.machines,
     pairs: markdown(book.pairRows()),
@@ -50,10 +50,10 @@ function computedValues(book: CostBook): Readonly<Record<string, string>> {
     "redlock factor": figure(book.redlockFactor()),
     "growth by names": figure(book.growth("growth-names")),
     "growth by crowd": figure(book.growth("crowd")),
-    "touch period": `${seconds(TOUCH_S)} s`,
+    "heartbeat period": `${seconds(HEARTBEAT_S)} s`,
     crowd: figure(CROWD),
-    "crowd touches": figure(touches),
-    "crowd load": percent((touches * touchUs) / 1e6),
+    "crowd heartbeats": figure(heartbeats),
+    "crowd load": percent((heartbeats * heartbeatUs) / 1e6),
   };
 }
 

@@ -12,7 +12,7 @@ interface Offer {
 /** A client with places in a queue: when it loses them, and how often it promised to speak. */
 interface WaitingClient {
   readonly id: string;
-  touchUs: number;
+  heartbeatUs: number;
   goneUs: number;
 }
 
@@ -136,14 +136,14 @@ export class Account {
   }
 
   /** An owner that asks again keeps its place. */
-  #queue(nowMs: number, at: Instant, name: string, { owner, client, touchUs }: Acquire): void {
+  #queue(nowMs: number, at: Instant, name: string, { owner, client, heartbeatUs }: Acquire): void {
     const places = this.#places.get(name) ?? new Map<string, WaitingClient>();
     this.#places.set(name, places);
     if (places.has(owner)) return;
     const known = [...places.values()].find(({ id }) => id === client);
-    const waiting = known ?? { id: client, touchUs, goneUs: 0 };
-    waiting.touchUs = Math.max(waiting.touchUs, touchUs);
-    waiting.goneUs = Math.max(waiting.goneUs, at.us + SILENT_PERIODS * touchUs);
+    const waiting = known ?? { id: client, heartbeatUs, goneUs: 0 };
+    waiting.heartbeatUs = Math.max(waiting.heartbeatUs, heartbeatUs);
+    waiting.goneUs = Math.max(waiting.goneUs, at.us + SILENT_PERIODS * heartbeatUs);
     places.set(owner, waiting);
     this.#history.record(nowMs, { type: "queued", name, owner, client });
   }
@@ -162,7 +162,7 @@ export class Account {
 
   #hear(at: Instant, name: string, client: string): void {
     for (const waiting of this.#places.get(name)?.values() ?? []) {
-      if (waiting.id === client) waiting.goneUs = at.us + SILENT_PERIODS * waiting.touchUs;
+      if (waiting.id === client) waiting.goneUs = at.us + SILENT_PERIODS * waiting.heartbeatUs;
     }
   }
 

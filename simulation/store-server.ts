@@ -57,8 +57,8 @@ export class StoreServer implements StoreSide {
   #busyUntilMs = 0;
   /** Is given the command that would revoke the lease. */
   #onHandoff: ((revoke: Revoke) => void) | null = null;
-  /** The client of the present touch, which learns of its grants by the reply. */
-  #toucher: string | null = null;
+  /** The client whose heartbeat is being executed: it learns of its grants by the reply. */
+  #sender: string | null = null;
 
   constructor(history: History, clock: StoreClock, slice: number) {
     this.#history = history;
@@ -85,7 +85,7 @@ export class StoreServer implements StoreSide {
     this.#upkeep.startBatch();
     const replies = commands.map((command) => {
       this.#account.before(this.#clock.nowMs(), at, command);
-      this.#toucher = command.type === "touch" ? command.client : null;
+      this.#sender = command.type === "heartbeat" ? command.client : null;
       const reply: Reply = this.#ledger.execute(command, at, this.#upkeep);
       this.#account.after(this.#clock.nowMs(), at, command, reply);
       return reply;
@@ -166,7 +166,7 @@ export class StoreServer implements StoreSide {
       this.#onHandoff?.({ type: "revoke", key, token: grant.token, reason: "chance" });
     }
     const name = nameOf(push.key);
-    const isHeard = isSent || push.client === this.#toucher;
+    const isHeard = isSent || push.client === this.#sender;
     this.#account.pushed(this.#clock.nowMs(), this.#instant(), name, push, isHeard);
     return isSent;
   }

@@ -10,8 +10,8 @@ const KEY = "l:crowd";
 /** So many commands of each kind one after the other, and so many times in a round. */
 const TURNS = 10;
 const CYCLES = 20;
-const KINDS = ["acquire", "touch", "release", "confirm", "renew", "revoke"] as const;
-const BOUNDED = ["touch", "renew", "release"] as const;
+const KINDS = ["acquire", "heartbeat", "release", "confirm", "renew", "revoke"] as const;
+const BOUNDED = ["heartbeat", "renew", "release"] as const;
 const MAX_RATIO = 2;
 
 export const crowd: Question = {
@@ -100,7 +100,11 @@ class Crowd implements Contestant {
       sums[kind] = (sums[kind] ?? 0) + ((await scriptUs()) - before) / TURNS;
     };
     await took("acquire", () => this.#request());
-    await took("touch", () => ({ type: "touch", key: KEY, client: `waiter-${this.#asked - 1}` }));
+    await took("heartbeat", () => ({
+      type: "heartbeat",
+      key: KEY,
+      client: `waiter-${this.#asked - 1}`,
+    }));
     await took("release", () => this.#release());
     const granted = this.#holders.slice(-TURNS);
     const [toConfirm, toRenew] = [[...granted], [...granted]];

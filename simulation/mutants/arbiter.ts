@@ -111,10 +111,10 @@ export const arbiter: readonly Mutant[] = [
     change: { only: 2, of: "?:" },
   },
   {
-    title: "a failed touch is the last",
-    rule: "failed-touch-is-repeated",
+    title: "a failed heartbeat is the last",
+    rule: "failed-heartbeat-is-repeated",
     change: "drop",
-    also: [{ rule: "unanswered-touch-is-repeated", change: "drop" }],
+    also: [{ rule: "unanswered-heartbeat-is-repeated", change: "drop" }],
   },
   {
     title: "a release tells of a loss after a repeat",

@@ -8,7 +8,7 @@ export const foundAt: Readonly<Record<string, number>> = {
   "a deadline counts the whole ttl after a repeat": 55,
   "a deadline without its margin": 2,
   "a failed cleanup is an unhandled rejection": 8,
-  "a failed touch is the last": 61,
+  "a failed heartbeat is the last": 61,
   "a finished once leaves no mark": 1,
   "a grant that ended on its way makes a lease": 60,
   "a grant that has ended is passed on to the next waiter": 36,

@@ -32,7 +32,7 @@ export const breakages: readonly Breakage[] = [
   inClient("every push is believed", "ledger, two faults", /Exclusion/),
   inClient("a handed-off grant needs no confirm", "ledger, two owners", /Exclusion/),
   inClient("a lease that is gone goes on", "ledger, two faults", /Exclusion/),
-  inClient("a waiter does not touch", "ledger, two owners", RESTLESS),
+  inClient("a waiter sends no heartbeat", "ledger, two owners", RESTLESS),
   inCode("an acquire has no notAfter", "ledger, two owners", /Ghost/),
   inCode("a release leaves no tombstone", "ledger, two owners", /Ghost/),
   inCode("tombstones stay for ever", "ledger, two owners", RESTLESS),

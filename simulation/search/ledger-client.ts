@@ -10,9 +10,9 @@ import type {
   Acquire,
   Command,
   Confirm,
+  HeartbeatReply,
   PushedGrant,
   Reply,
-  Touched,
 } from "../../src/rules/ledger-command.js";
 import { deadlineOf, marginMs } from "../../src/rules/margin.js";
 import type { LedgerScene, Message, OwnerSide, Sent } from "./ledger-scene.js";
@@ -32,7 +32,7 @@ const BREAKAGES = [
   "every push is believed",
   "a handed-off grant needs no confirm",
   "a lease that is gone goes on",
-  "a waiter does not touch",
+  "a waiter sends no heartbeat",
 ] as const;
 
 export type ClientBreakage = (typeof BREAKAGES)[number];
@@ -86,7 +86,7 @@ export class LedgerClient {
       meta: "",
       enqueue: true,
       offerUs: OFFER_MS * 1000,
-      touchUs: OFFER_MS * 1000,
+      heartbeatUs: OFFER_MS * 1000,
       notAfterUs,
       seenToken: Math.max(...mates.map(({ token }) => token)),
     };
@@ -119,11 +119,11 @@ export class LedgerClient {
   }
 
   /** "No wait hangs on a message alone." */
-  touch(scene: LedgerScene, client: string): Sending {
+  heartbeat(scene: LedgerScene, client: string): Sending {
     const waiting = this.waiting(scene, client);
-    if (waiting.length === 0 || this.#broken === "a waiter does not touch") return null;
-    scene.touchedAt[client] = scene.tick;
-    const command = { type: "touch", key: KEY, client } as const;
+    if (waiting.length === 0 || this.#broken === "a waiter sends no heartbeat") return null;
+    scene.heartbeatAt[client] = scene.tick;
+    const command = { type: "heartbeat", key: KEY, client } as const;
     const sentMs = this.nowMs(scene);
     return { command, client, sentMs, ask: 0, waiting, isResent: false };
   }
@@ -146,7 +146,8 @@ export class LedgerClient {
 
   #onAnswer(scene: LedgerScene, { sent, reply, nowUs }: Message & { type: "answer" }): Sending[] {
     const { command } = sent;
-    if (command.type === "touch") return this.#onTouched(scene, sent, reply as Touched, nowUs);
+    if (command.type === "heartbeat")
+      return this.#onHeartbeatReply(scene, sent, reply as HeartbeatReply, nowUs);
     const owner = "owner" in command ? scene.owner(command.owner) : undefined;
     if (!owner) return [];
     if (command.type === "acquire") return [this.#onAcquired(scene, owner, sent, reply)];
@@ -198,8 +199,13 @@ export class LedgerClient {
     return { ...confirm, ask: grant.token };
   }
 
-  /** The answer to a touch tells of grants whose push was lost, and of places that are lost. */
-  #onTouched(scene: LedgerScene, sent: Sent, reply: Touched, nowUs: number): Sending[] {
+  /** The answer to a heartbeat tells of grants whose push was lost, and of places that are lost. */
+  #onHeartbeatReply(
+    scene: LedgerScene,
+    sent: Sent,
+    reply: HeartbeatReply,
+    nowUs: number,
+  ): Sending[] {
     const sendings = reply.grants.map((grant) => {
       const owner = scene.owner(grant.owner);
       if (!owner) return null;

@@ -29,7 +29,7 @@ export interface Sent {
   readonly client: string;
   readonly sentMs: number;
   readonly ask: number;
-  /** The owners that waited when a touch was sent. */
+  /** The owners that waited when a heartbeat was sent. */
   readonly waiting: readonly string[];
   readonly isResent: boolean;
 }
@@ -59,8 +59,8 @@ export class LedgerScene {
   tick = 0;
   ledger: PlainState = new PlainState("l:x");
   owners: OwnerSide[] = [];
-  /** For each client, when it last touched the name. */
-  touchedAt: Record<string, number> = {};
+  /** For each client, when it last sent a heartbeat. */
+  heartbeatAt: Record<string, number> = {};
   crashed = "";
   net: Message[] = [];
   budget: Budget;
@@ -83,7 +83,7 @@ export class LedgerScene {
     Object.assign(copy, this, { budget: copy.budget });
     copy.ledger = this.ledger.copy();
     copy.owners = this.owners.map((owner) => ({ ...owner }));
-    copy.touchedAt = { ...this.touchedAt };
+    copy.heartbeatAt = { ...this.heartbeatAt };
     copy.net = [...this.net];
     return copy;
   }
@@ -116,9 +116,9 @@ export class LedgerScene {
       key += `|h${name(owner)} ${token} ${expiryUs} ${confirmed}`;
     }
     for (const { owner } of ledger.waiters()) key += `|w${name(owner)}`;
-    for (const client of Object.keys(this.touchedAt)) {
+    for (const client of Object.keys(this.heartbeatAt)) {
       const known = ledger.client(client);
-      key += `|c${this.touchedAt[client] === this.tick} ${known?.goneUs} ${known?.suspect}`;
+      key += `|c${this.heartbeatAt[client] === this.tick} ${known?.goneUs} ${known?.suspect}`;
     }
     for (const { owner, untilUs } of ledger.tombstones()) key += `|t${name(owner)} ${untilUs}`;
     for (const owner of this.queue) key += `|q${name(owner)}`;
@@ -159,7 +159,7 @@ function messageText(message: Message, name: (id: string) => number): string {
   const tombstone = command.type === "release" ? command.tombstoneUs : 0;
   if (message.type === "request") return `${text} ${until} ${tombstone} ${waiting.map(name)}`;
   const { reply, nowUs } = message;
-  if (reply.type !== "touched") return `${text} ${JSON.stringify(reply)}`;
+  if (reply.type !== "heartbeat") return `${text} ${JSON.stringify(reply)}`;
   const grants = reply.grants.map(({ owner, token, expiryUs }) => [name(owner), token, expiryUs]);
   return `${text} ${nowUs} ${reply.waiting} ${grants} ${waiting.map(name)}`;
 }

@@ -32,7 +32,7 @@ export class LedgerWorld implements World<LedgerScene> {
     this.#client = new LedgerClient(requests, broken);
     this.start = new LedgerScene(budget);
     this.start.owners = Object.keys(requests).map((id) => idle(id));
-    for (const { client } of this.start.owners) this.start.touchedAt[client] = -1;
+    for (const { client } of this.start.owners) this.start.heartbeatAt[client] = -1;
   }
 
   keyOf(scene: LedgerScene): string {
@@ -56,10 +56,10 @@ export class LedgerWorld implements World<LedgerScene> {
     for (const { id, client } of scene.owners) {
       if (client !== scene.crashed) moves.push(...this.#ownerMoves(scene, id));
     }
-    for (const client of Object.keys(scene.touchedAt)) {
+    for (const client of Object.keys(scene.heartbeatAt)) {
       if (client === scene.crashed) continue;
-      const isDue = scene.touchedAt[client] !== scene.tick;
-      if (isDue) moves.push(...this.#touch(scene, client));
+      const isDue = scene.heartbeatAt[client] !== scene.tick;
+      if (isDue) moves.push(...this.#heartbeat(scene, client));
     }
     for (const [at, message] of scene.net.entries()) {
       moves.push(...this.#messageMoves(scene, message, at));
@@ -84,7 +84,7 @@ export class LedgerWorld implements World<LedgerScene> {
       next.net = [];
       next.crashed = crashed;
     };
-    const clients = Object.keys(scene.touchedAt);
+    const clients = Object.keys(scene.heartbeatAt);
     const begins = [begin("now all that is under way is lost, and nothing else", lose)];
     if (scene.net.length > 0) begins.push(begin("now everything arrives", () => {}));
     for (const client of clients) {
@@ -107,9 +107,9 @@ export class LedgerWorld implements World<LedgerScene> {
       const [move] = owner.client === start.crashed ? [] : this.#calmMoves(start, owner);
       if (move) return move;
     }
-    for (const client of Object.keys(start.touchedAt)) {
-      const isDue = client !== start.crashed && start.touchedAt[client] !== start.tick;
-      const [move] = isDue ? this.#touch(start, client) : [];
+    for (const client of Object.keys(start.heartbeatAt)) {
+      const isDue = client !== start.crashed && start.heartbeatAt[client] !== start.tick;
+      const [move] = isDue ? this.#heartbeat(start, client) : [];
       if (move) return move;
     }
     const isWaiting = start.owners.some(
@@ -172,10 +172,10 @@ export class LedgerWorld implements World<LedgerScene> {
     return this.#send({ label: `${id} ${what}`, next }, [how(next, next.owner(id) as OwnerSide)]);
   }
 
-  #touch(scene: LedgerScene, client: string): Scenes {
+  #heartbeat(scene: LedgerScene, client: string): Scenes {
     const next = scene.copy();
-    const sent = this.#client.touch(next, client);
-    return sent ? this.#send({ label: `client ${client} touches`, next }, [sent]) : [];
+    const sent = this.#client.heartbeat(next, client);
+    return sent ? this.#send({ label: `client ${client} sends a heartbeat`, next }, [sent]) : [];
   }
 
   #messageMoves(scene: LedgerScene, message: Message, at: number): Scenes {

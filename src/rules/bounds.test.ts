@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LedgerTrial } from "../../test/fixtures/ledger-trial.js";
-import { MAX_DURATION_US, MAX_TOUCH_US, MAX_TURNS, YEAR_US } from "./bounds.js";
+import { MAX_DURATION_US, MAX_HEARTBEAT_US, MAX_TURNS, YEAR_US } from "./bounds.js";
 import { LAST_TOKEN } from "./token.js";
 
 const refused = (reason: string) => ({ type: "refused", reason });
@@ -25,14 +25,15 @@ describe("terms out of bounds", () => {
     expect(trial.ledger.size).toBe(0);
   });
 
-  it.each([{ offerUs: MAX_DURATION_US + 1 }, { touchUs: MAX_TOUCH_US + 1 }, { touchUs: 999 }])(
-    "%o are refused to a waiter, whom alone they concern",
-    (terms) => {
-      trial.take("a", terms);
-      expect(trial.acquire("b", terms)).toEqual(refused("terms"));
-      expect(trial.inspect().waiters).toEqual([]);
-    },
-  );
+  it.each([
+    { offerUs: MAX_DURATION_US + 1 },
+    { heartbeatUs: MAX_HEARTBEAT_US + 1 },
+    { heartbeatUs: 999 },
+  ])("%o are refused to a waiter, whom alone they concern", (terms) => {
+    trial.take("a", terms);
+    expect(trial.acquire("b", terms)).toEqual(refused("terms"));
+    expect(trial.inspect().waiters).toEqual([]);
+  });
 
   it("are the longest that a renewal takes, and the longest that a release leaves behind", () => {
     trial.take("a");
@@ -95,7 +96,7 @@ describe("the last of all tokens", () => {
     trial.release("a");
     expect(trial.inspect()).toMatchObject({ holders: [], waiters: [{}] });
     trial.wallUs = LAST_TOKEN;
-    trial.touch("b");
+    trial.heartbeat("b");
     expect(trial.handedOff()).toMatchObject([{ owner: "b", token: LAST_TOKEN }]);
   });
 });

@@ -11,10 +11,10 @@ export const YEAR_US: number = 365 * 86_400_000_000;
 export const MAX_DURATION_US: number = 100 * YEAR_US;
 
 /** A client is dropped after three silent periods: these end within the longest time. */
-export const MAX_TOUCH_US: number = MAX_DURATION_US / 4;
+export const MAX_HEARTBEAT_US: number = MAX_DURATION_US / 4;
 
 /** A client that promises to speak more often would be dropped in the call in which it queued. */
-export const MIN_TOUCH_US = 1_000;
+export const MIN_HEARTBEAT_US = 1_000;
 
 /** The most tokens that one grant reserves. */
 export const MAX_TURNS = 1_024;
@@ -30,8 +30,11 @@ export function areTermsValid({ ttlUs, weight, limit, span }: Acquire): boolean 
 }
 
 /** The same for the terms of a waiter, which matter only in the queue. */
-export function isPatienceValid({ offerUs, touchUs }: Acquire): boolean {
-  return isDuration(offerUs, MAX_DURATION_US) && isDuration(touchUs, MAX_TOUCH_US, MIN_TOUCH_US);
+export function isPatienceValid({ offerUs, heartbeatUs }: Acquire): boolean {
+  return (
+    isDuration(offerUs, MAX_DURATION_US) &&
+    isDuration(heartbeatUs, MAX_HEARTBEAT_US, MIN_HEARTBEAT_US)
+  );
 }
 
 export function isDuration(us: number, longestUs: number, minUs = 0): boolean {

@@ -25,8 +25,8 @@ export interface Acquire extends Addressed, Request {
   readonly enqueue: boolean;
   /** How long a handed-off grant waits for its confirm. */
   readonly offerUs: number;
-  /** How often the client promises to touch the name while it waits. */
-  readonly touchUs: number;
+  /** How often the client promises to send a heartbeat while it waits. */
+  readonly heartbeatUs: number;
   /** Store time after which the command must not act: its sender does not wait any more. */
   readonly notAfterUs: number;
   /** The highest token the client knows of: a store that forgot its own learns it again. */
@@ -57,8 +57,8 @@ export interface Release extends Addressed {
   readonly keep: { readonly ttlUs: number; readonly meta: string } | null;
 }
 
-export interface Touch extends Addressed {
-  readonly type: "touch";
+export interface Heartbeat extends Addressed {
+  readonly type: "heartbeat";
   readonly client: string;
 }
 
@@ -73,7 +73,7 @@ export interface Revoke extends Addressed {
 }
 
 /** A command of the ledger, told apart by its `type`. */
-export type Command = Acquire | Confirm | Renew | Release | Touch | Inspect | Revoke;
+export type Command = Acquire | Confirm | Renew | Release | Heartbeat | Inspect | Revoke;
 
 export interface HolderEntry extends Request {
   readonly token: number;
@@ -151,7 +151,7 @@ export type Gone = {
 };
 /**
  * `offerUs`: the time until a grant handed off to the next waiter lapses unless confirmed; 0: none.
- * `more`: there are more waiters to serve: a touch goes on.
+ * `more`: there are more waiters to serve: a heartbeat goes on.
  */
 export type Released = {
   readonly type: "released";
@@ -159,9 +159,9 @@ export type Released = {
   readonly offerUs: number;
   readonly more: boolean;
 };
-/** `more`: there are more grants to tell, or more waiters to serve: the next touch goes on. */
-export type Touched = {
-  readonly type: "touched";
+/** `more`: there are more grants to tell, or more waiters to serve: the next heartbeat goes on. */
+export type HeartbeatReply = {
+  readonly type: "heartbeat";
   readonly grants: readonly PushedGrant[];
   readonly waiting: number;
   readonly more: boolean;
@@ -186,7 +186,7 @@ export type Reply =
   | Renewed
   | Gone
   | Released
-  | Touched
+  | HeartbeatReply
   | View
   | Revoked;
 
@@ -199,8 +199,8 @@ export type ReplyTo<C extends Command> = C extends Acquire
       ? Renewed | Gone | Stale | Refused
       : C extends Release
         ? Released
-        : C extends Touch
-          ? Touched
+        : C extends Heartbeat
+          ? HeartbeatReply
           : C extends Inspect
             ? View
             : Revoked;
@@ -242,7 +242,7 @@ export function hasSameTerms(one: Command, other: Acquire | Renew): one is Acqui
       one.weight === other.weight &&
       one.limit === other.limit &&
       one.offerUs === other.offerUs &&
-      one.touchUs === other.touchUs &&
+      one.heartbeatUs === other.heartbeatUs &&
       one.client === other.client &&
       one.meta === other.meta
     );

@@ -63,7 +63,7 @@ describe("a handoff", () => {
 
   it("happens by expiry, too, with the next command of any client", () => {
     trial.take("a");
-    trial.acquire("b", { touchUs: 60 * SECOND_US });
+    trial.acquire("b", { heartbeatUs: 60 * SECOND_US });
     trial.pass(30);
     trial.inspect();
     expect(owners()).toEqual(["b"]);
@@ -88,15 +88,15 @@ describe("no request overtakes", () => {
 describe("a client that does not answer", () => {
   it("is waited for as long as the most patient of its waiters said, also when others left", () => {
     trial.take("h");
-    trial.acquire("hasty", { client: "c", touchUs: SECOND_US });
-    trial.acquire("patient", { client: "c", touchUs: 5 * SECOND_US });
+    trial.acquire("hasty", { client: "c", heartbeatUs: SECOND_US });
+    trial.acquire("patient", { client: "c", heartbeatUs: 5 * SECOND_US });
     trial.release("hasty");
     trial.pass(14);
     trial.release("h");
     expect(owners()).toEqual(["patient"]);
   });
 
-  it("is passed over when an offer lapses, keeps its places, and is served after a touch", () => {
+  it("is passed over when an offer lapses, keeps its places, and its heartbeat serves it", () => {
     trial.take("h");
     trial.acquire("d1");
     trial.acquire("d2");
@@ -104,12 +104,12 @@ describe("a client that does not answer", () => {
     trial.release("h");
     expect(owners()).toEqual(["d1"]);
     trial.pass(5);
-    trial.touch("e");
+    trial.heartbeat("e");
     expect(owners()).toEqual(["e"]);
     expect(trial.inspect().waiters.map(({ meta }) => meta)).toEqual(['{"by":"d2"}']);
     trial.confirm("e");
     trial.acquire("f");
-    trial.touch("d");
+    trial.heartbeat("d");
     trial.release("e");
     expect(owners()).toEqual(["d2"]);
   });
@@ -122,20 +122,20 @@ describe("a client that does not answer", () => {
     trial.release("h");
     expect(owners()).toEqual(["e"]);
     trial.unreachable.clear();
-    trial.touch("d");
+    trial.heartbeat("d");
     trial.release("e");
     expect(owners()).toEqual(["d1"]);
   });
 
-  it("is served by its touch, whose answer tells, while no push can reach it", () => {
+  it("is served by its heartbeat, whose answer tells, while no push can reach it", () => {
     trial.take("h");
     trial.acquire("d1");
     trial.unreachable.add("d");
     trial.release("h");
     expect(owners()).toEqual([]);
-    trial.touch("e");
+    trial.heartbeat("e");
     expect(owners()).toEqual([]);
-    expect(trial.touch("d")).toMatchObject({ grants: [{ owner: "d1" }] });
+    expect(trial.heartbeat("d")).toMatchObject({ grants: [{ owner: "d1" }] });
     expect(trial.inspect().holders.map(({ meta }) => meta)).toEqual(['{"by":"d1"}']);
   });
 
@@ -157,12 +157,12 @@ describe("a client that does not answer", () => {
     expect(trial.inspect().waiters).toHaveLength(0);
   });
 
-  it("keeps them as long as it touches", () => {
+  it("keeps them as long as it sends heartbeats", () => {
     trial.take("h", { ttlUs: 3_600 * SECOND_US });
     trial.acquire("d1");
     for (let period = 0; period < 10; period += 1) {
       trial.pass(14);
-      expect(trial.touch("d")).toMatchObject({ waiting: 1, grants: [] });
+      expect(trial.heartbeat("d")).toMatchObject({ waiting: 1, grants: [] });
     }
   });
 
@@ -172,7 +172,7 @@ describe("a client that does not answer", () => {
     trial.acquire("e");
     trial.release("h");
     trial.pass(5);
-    trial.touch("e");
+    trial.heartbeat("e");
     expect(owners()).toEqual(["d0", "e"]);
     expect(trial.inspect().waiters).toHaveLength(999);
     trial.confirm("e");
@@ -180,14 +180,14 @@ describe("a client that does not answer", () => {
     expect(trial.inspect().waiters).toHaveLength(0);
   });
 
-  it("learns of grants it missed when it touches in time", () => {
+  it("learns of grants it missed when its heartbeat comes in time", () => {
     trial.take("h");
     trial.acquire("d1");
     trial.release("h");
     const [pushed] = trial.handedOff();
     trial.pass(1);
-    expect(trial.touch("d").grants).toEqual([pushed]);
+    expect(trial.heartbeat("d").grants).toEqual([pushed]);
     trial.confirm("d1");
-    expect(trial.touch("d").grants).toEqual([]);
+    expect(trial.heartbeat("d").grants).toEqual([]);
   });
 });

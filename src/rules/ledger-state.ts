@@ -47,8 +47,8 @@ export interface Waiter extends Request {
 export interface WaitingClient {
   /** The random id of the client. */
   readonly id: string;
-  /** How often it promised to touch the name. */
-  readonly touchUs: number;
+  /** How often it promised to send a heartbeat. */
+  readonly heartbeatUs: number;
   /** How many waiters it has in the queue of this name. */
   readonly waiting: number;
   /** The store's time at which its silence has lasted too long. */
@@ -121,7 +121,7 @@ export interface LedgerState {
   /** The first waiter whose client is not suspect. */
   head(): Waiter | undefined;
   /** A client that waits already is given the patience of its most patient waiter. */
-  enqueue(waiter: Waiter, liveness: { touchUs: number; goneUs: number }): void;
+  enqueue(waiter: Waiter, liveness: { heartbeatUs: number; goneUs: number }): void;
   /** Removes a waiter, and its client with the last waiter of that client. */
   dropWaiter(waiter: Waiter): void;
 

@@ -42,7 +42,7 @@ export function apply(
   upkeep.startCommand();
   expire(state, at, upkeep);
   if ("client" in command) alive(state, command.client, at);
-  serve(state, at, command.type === "touch" ? orByAnswer(emit, command.client) : emit, upkeep);
+  serve(state, at, command.type === "heartbeat" ? orByAnswer(emit, command.client) : emit, upkeep);
   switch (command.type) {
     case "acquire":
       return acquire(state, command, at);
@@ -52,8 +52,8 @@ export function apply(
       return renew(state, command, at);
     case "release":
       return release(state, command, at, emit, upkeep);
-    case "touch":
-      return touch(state, command.client, at, upkeep);
+    case "heartbeat":
+      return heartbeat(state, command.client, at, upkeep);
     case "inspect":
       return inspect(state, at);
     case "revoke":
@@ -61,7 +61,7 @@ export function apply(
   }
 }
 
-/** The client that touches is told of its grants by the reply, even while no push reaches it. */
+/** The reply to a heartbeat tells the client of its grants, even while no push reaches it. */
 function orByAnswer(emit: Emit, client: string): Emit {
   return (push) => emit(push) || push.client === client;
 }
@@ -97,10 +97,10 @@ function acquire(state: LedgerState, command: Acquire, at: Instant): Reply {
   if (!command.enqueue) return { type: "busy", ...blockage(state, at) };
   if (!isPatienceValid(command)) return refused("terms");
   const ahead = state.waiting();
-  const { mode, weight, limit, ttlUs, offerUs, span, meta, client, touchUs } = command;
+  const { mode, weight, limit, ttlUs, offerUs, span, meta, client, heartbeatUs } = command;
   state.enqueue(
     { owner, client, mode, weight, limit, ttlUs, offerUs, span, meta, sinceUs: at.us },
-    { touchUs, goneUs: at.us + SILENT_PERIODS * touchUs },
+    { heartbeatUs, goneUs: at.us + SILENT_PERIODS * heartbeatUs },
   );
   return { type: "queued", ahead, ...blockage(state, at) };
 }
@@ -244,7 +244,7 @@ function leaveTombstone(
   });
 }
 
-function touch(state: LedgerState, client: string, at: Instant, upkeep: Upkeep): Reply {
+function heartbeat(state: LedgerState, client: string, at: Instant, upkeep: Upkeep): Reply {
   const offers = state.offers(client, upkeep.slice + 1);
   const grants = [];
   for (const { owner, token, span, grantedUs, expiryUs } of offers.slice(0, upkeep.slice)) {
@@ -252,7 +252,7 @@ function touch(state: LedgerState, client: string, at: Instant, upkeep: Upkeep):
   }
   const waiting = state.client(client)?.waiting ?? 0;
   const more = offers.length > grants.length || hasMore(state, upkeep);
-  return { type: "touched", grants, waiting, more, ...blockage(state, at) };
+  return { type: "heartbeat", grants, waiting, more, ...blockage(state, at) };
 }
 
 function revoke(
@@ -301,7 +301,7 @@ function alive(state: LedgerState, id: string, at: Instant): void {
   if (!client) return;
   // rule: any-word-clears-a-suspect
   client.suspect = false;
-  client.goneUs = at.us + SILENT_PERIODS * client.touchUs;
+  client.goneUs = at.us + SILENT_PERIODS * client.heartbeatUs;
   state.updateClient(client);
 }
 

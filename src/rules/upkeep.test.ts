@@ -32,7 +32,7 @@ describe("a release that lets many in", () => {
     expect(trial.handedOff()).toHaveLength(STEPS);
     expect(trial.renew("reader-1")).toMatchObject({ type: "renewed", waiting: true });
     expect(trial.handedOff()).toHaveLength(STEPS);
-    expect(trial.touch("r")).toMatchObject({ waiting: 0, more: true });
+    expect(trial.heartbeat("r")).toMatchObject({ waiting: 0, more: true });
     expect(trial.handedOff().map(({ owner }) => owner)).toEqual([
       "reader-195",
       "reader-196",
@@ -42,18 +42,18 @@ describe("a release that lets many in", () => {
     ]);
   });
 
-  it("tells a client that touches some of its grants at a time, the oldest first", () => {
+  it("tells some grants at a time in the reply to a heartbeat, the oldest first", () => {
     const trial = readersBehindWriter();
     trial.release("writer");
     for (let turn = 0; turn < 3; turn += 1) trial.inspect();
-    const { grants, more } = trial.touch("r");
+    const { grants, more } = trial.heartbeat("r");
     expect({ first: grants[0]?.owner, count: grants.length, more }).toEqual({
       first: "reader-0",
       count: 64,
       more: true,
     });
     for (const { owner } of grants) trial.confirm(owner);
-    expect(trial.touch("r").grants[0]?.owner).toBe("reader-64");
+    expect(trial.heartbeat("r").grants[0]?.owner).toBe("reader-64");
   });
 
   it("ends the waits of a finished once in slices, too", () => {
@@ -62,7 +62,7 @@ describe("a release that lets many in", () => {
     expect(trial.release("writer", { keep })).toMatchObject({ held: true, more: true });
     expect(trial.pushes.splice(0)).toHaveLength(STEPS);
     expect(trial.acquire("late", SHARED)).toMatchObject({ type: "marked" });
-    while (trial.touch("r").more);
+    while (trial.heartbeat("r").more);
     expect(trial.inspect().waiters).toEqual([]);
   });
 });

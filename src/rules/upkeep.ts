@@ -7,7 +7,7 @@
  * one step of each kind, and the commands of a batch share a slice for more. An expired holder that
  * is not dropped yet still counts in the occupancy, so it can only block; its own owner, `revoke`
  * and `inspect` treat it as gone. A reply that says `more`, or a due time in the past, asks its
- * client to come back at once, and every waiter comes back within its touch period: so the work
+ * client to come back at once, and every waiter comes back within its heartbeat period: so the work
  * goes on until it is done.
  */
 import { fits } from "./fits.js";
@@ -21,12 +21,12 @@ import { LAST_TOKEN, nextToken } from "./token.js";
  */
 const SLICE = 64;
 
-/** A client that was silent for this many of its touch periods loses its places in the queue. */
+/** A client that was silent for this many heartbeat periods loses its places in the queue. */
 export const SILENT_PERIODS = 3;
 
 /** The bound on the work of one batch. */
 export class Upkeep {
-  /** How many grants the reply to a touch may tell, too. */
+  /** How many grants the reply to a heartbeat may tell, too. */
   readonly slice: number;
   #left: number;
   /** Whether the command at hand had to leave work to the next one. */
@@ -88,7 +88,7 @@ function lapse(state: LedgerState, holder: Holder): void {
 /** Where work has piled up, the client may have spoken between the end of its grant and now. */
 function hasSpokenSince(state: LedgerState, { client: id, expiryUs }: Holder): boolean {
   const client = state.client(id);
-  return client !== undefined && client.goneUs - SILENT_PERIODS * client.touchUs >= expiryUs;
+  return client !== undefined && client.goneUs - SILENT_PERIODS * client.heartbeatUs >= expiryUs;
 }
 
 /**

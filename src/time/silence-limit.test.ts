@@ -4,9 +4,9 @@ import { Limits } from "./limits.js";
 import { SilenceLimit } from "./silence-limit.js";
 
 const LIMIT_MS = 10_000;
-const TOUCH_MS = 3_000;
+const HEARTBEAT_MS = 3_000;
 /** How long the process has to listen before it may say that the store is silent. */
-const CHANCE_MS = TOUCH_MS + 250;
+const CHANCE_MS = HEARTBEAT_MS + 250;
 
 let runtime: ManualRuntime;
 let limit: SilenceLimit;
@@ -16,7 +16,7 @@ beforeEach(() => {
   runtime = new ManualRuntime(0);
   toldMs = null;
   const listener = {
-    touchMs: TOUCH_MS,
+    heartbeatMs: HEARTBEAT_MS,
     onSilence: () => {
       toldMs = runtime.nowMs;
     },
@@ -58,7 +58,7 @@ describe("a process that could not listen", () => {
     { title: "until just before the limit", fromMs: 1_000, blockedMs: 8_999 },
     { title: "for longer than the limit", fromMs: 1_000, blockedMs: 60_000 },
     { title: "from the first step on", fromMs: LIMIT_MS - CHANCE_MS + 1, blockedMs: 3_200 },
-  ])("$title listens for a touch and its answer first", async ({ fromMs, blockedMs }) => {
+  ])("$title listens for a heartbeat and its answer first", async ({ fromMs, blockedMs }) => {
     await runtime.advance(fromMs);
     runtime.block(blockedMs);
     await runtime.advance(CHANCE_MS - 300);

@@ -13,7 +13,7 @@ const MIN_STEP_MS = 1;
 /** The part of this process that waits for a store which may fall silent. */
 export interface SilenceListener {
   /** The time between two questions to the store while it waits. */
-  readonly touchMs: number;
+  readonly heartbeatMs: number;
   onSilence(): void;
 }
 
@@ -97,8 +97,8 @@ export class SilenceLimit implements Limited {
     return this.#chanceMs - this.#listenedMs;
   }
 
-  /** The next touch and its answer fit into this: the last touch may count as failed by now. */
+  /** The next heartbeat and its answer fit into this: the last one may count as failed by now. */
   get #chanceMs(): number {
-    return Math.min(this.#listener.touchMs + STEP_MS, this.#limitMs);
+    return Math.min(this.#listener.heartbeatMs + STEP_MS, this.#limitMs);
   }
 }

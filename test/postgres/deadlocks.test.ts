@@ -54,7 +54,7 @@ function commandOf(key: string, owner: string, kind: number): Command {
     limit: NO_LIMIT,
     ttlUs: 50_000,
     offerUs: 10_000,
-    touchUs: 10_000,
+    heartbeatUs: 10_000,
     span: 1,
     meta: "{}",
     enqueue: below(20) === 0,

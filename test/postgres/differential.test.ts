@@ -41,7 +41,7 @@ const REPLIES = [
   "stale",
   "renewed",
   "released",
-  "touched",
+  "heartbeat",
   "view",
   "revoked",
   "gone, missing",
@@ -67,10 +67,10 @@ function schemaOf(kind: Kind): string {
   const slice = kind === "crowds, in slices" ? "1" : "64";
   const shifted = `date_part('epoch', clock_timestamp() + ${shift})`;
   const changed = SCHEMA.replace(clock, shifted).replace(
-    /(function holdfast\.slice_2\(\)[^;]*?select )64/,
+    /(function holdfast\.slice_3\(\)[^;]*?select )64/,
     `$1${slice}`,
   );
-  expect(changed).toMatch(new RegExp(`slice_2\\(\\)[^;]*?select ${slice}\\n`));
+  expect(changed).toMatch(new RegExp(`slice_3\\(\\)[^;]*?select ${slice}\\n`));
   expect(changed).toContain("holdfast.shift");
   return changed;
 }

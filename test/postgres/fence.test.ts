@@ -144,7 +144,7 @@ describe.each(LEVELS)("two at once, %s", (level) => {
 
 describe("the sweeper", () => {
   const sweep = (age: string): Promise<unknown> =>
-    server.ask("select * from holdfast.sweep_fences_2('', '', 1000000, $1::interval)", [age]);
+    server.ask("select * from holdfast.sweep_fences_3('', '', 1000000, $1::interval)", [age]);
   const rows = async (): Promise<unknown> => {
     const text = "select token from holdfast.fence_token where namespace = $1";
     return (await server.ask(text, [namespace])).length;
@@ -222,7 +222,7 @@ describe("the sweeper", () => {
     const seen: string[] = [];
     let [at]: Record<string, unknown>[] = [{ namespace: "", name: "" }];
     do {
-      [at] = await server.ask("select * from holdfast.sweep_fences_2($1, $2, 7, '0')", [
+      [at] = await server.ask("select * from holdfast.sweep_fences_3($1, $2, 7, '0')", [
         at?.namespace,
         at?.name,
       ]);
@@ -279,7 +279,7 @@ describe("many at once", () => {
     let isOver = false;
     const sweeper = async (): Promise<void> => {
       const client = await connect();
-      const text = "select holdfast.sweep_fences_2('', '', 100, $1::interval)";
+      const text = "select holdfast.sweep_fences_3('', '', 100, $1::interval)";
       while (!isOver) await client.query(text, [age]);
     };
     const sweeping = sweeper();

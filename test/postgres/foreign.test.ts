@@ -59,7 +59,7 @@ async function ask(): Promise<Record<string, string>> {
     mutex(BAD, "new"),
     { type: "inspect", key: BAD },
     { type: "renew", key: BAD, owner: "o1", ...renewal },
-    { type: "touch", key: BAD, client: "waiter" },
+    { type: "heartbeat", key: BAD, client: "waiter" },
     { type: "release", key: BAD, owner: "stranger", tombstoneUs: 0, keep: null },
     mutex("l:after", "a"),
   ];
@@ -108,7 +108,7 @@ const DAMAGE = [
   ["holder", "weight_limit = -1, weight = 9223372036854775807"],
   ["waiter", "span = -5, offer = 9223372036854775807"],
   ["waiter", "since = -9223372036854775807"],
-  ["client", "touch = 9223372036854775807, gone = -9223372036854775807"],
+  ["client", "heartbeat = 9223372036854775807, gone = -9223372036854775807"],
   ["client", "place = 77"],
   ["tombstone", "until = 9223372036854775807"],
 ] as const;
@@ -131,7 +131,7 @@ it("is left out of a list, which has all other names", async () => {
   await fill(true);
   for (const key of ["l:a", "l:z"]) await ledger.do(mutex(key, "o"));
   await client.query("update holdfast.holder set granted = -9223372036854775807");
-  const { rows } = await client.query("select holdfast.list_2('s', '', '', 10) as page");
+  const { rows } = await client.query("select holdfast.list_3('s', '', '', 10) as page");
   const unreadable: string[] = [];
   const { names } = decodePage(rows[0].page, (key) => unreadable.push(key));
   expect(names.map(({ key }) => key)).toEqual(["l:a", "l:z"]);

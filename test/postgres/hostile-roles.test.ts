@@ -69,7 +69,7 @@ async function useLocks(role: string): Promise<void> {
   await untilWaiting(locks, "a");
   await first.release();
   await (await second).release();
-  await run(role, "select holdfast.sweep_2(10)");
+  await run(role, "select holdfast.sweep_3(10)");
 }
 
 describe("a schema that another role made first", () => {
@@ -77,7 +77,7 @@ describe("a schema that another role made first", () => {
     await run("attacker", "create schema holdfast");
     await run(
       "attacker",
-      `create function holdfast.is_noted_2(integer) returns boolean
+      `create function holdfast.is_noted_3(integer) returns boolean
         language plpgsql as $$${SEIZE}$$;
       grant usage on schema holdfast to public`,
     );
@@ -159,7 +159,7 @@ describe("objects of another role in the schema", () => {
   const objects = [
     [
       "an overload",
-      `create function holdfast.is_noted_2(integer) returns boolean
+      `create function holdfast.is_noted_3(integer) returns boolean
       language plpgsql as $$${SEIZE}$$`,
     ],
     ["a table", "create table holdfast.holder (a integer)"],
@@ -202,9 +202,9 @@ describe("overloads beside the functions that a statement calls", () => {
     // Made by the owner, after all checks: each call must name its function exactly.
     await run(
       "postgres",
-      `create function holdfast.is_noted_2(integer) returns boolean language plpgsql
+      `create function holdfast.is_noted_3(integer) returns boolean language plpgsql
         as $$begin raise 'an overload was called'; end$$;
-      create function holdfast.sweep_names_2(inout text, inout text, integer, integer)
+      create function holdfast.sweep_names_3(inout text, inout text, integer, integer)
         language plpgsql as $$begin raise 'an overload was called'; end$$`,
     );
     await useLocks("app");

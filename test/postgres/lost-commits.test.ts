@@ -183,8 +183,8 @@ describe("with the data of another server", () => {
     expect(busy).toMatchObject({ type: "busy", ...outage });
     expect(await ledger.do(permit("o2"))).toMatchObject({ type: "queued", ...outage });
     expect(await ledger.do(permit("o2"))).toMatchObject({ type: "queued", ahead: null, ...outage });
-    const touched = await ledger.do({ type: "touch", key: "l:s", client: "o2" });
-    expect(touched).toMatchObject({ waiting: 1, ...outage });
+    const reply = await ledger.do({ type: "heartbeat", key: "l:s", client: "o2" });
+    expect(reply).toMatchObject({ waiting: 1, ...outage });
     // A writer waits for the holder, whatever the store grants.
     const writer = { ...mutex("l:s", "o3"), enqueue: false };
     expect(await ledger.do(writer)).toMatchObject({ type: "busy", holder: { mode: "shared" } });
@@ -230,8 +230,8 @@ describe("with relaxed commits", () => {
     const { replies } = await ledger.execute(batch);
     expect(replies.map((reply) => "type" in reply && reply.type)).toEqual(["busy", "busy", "busy"]);
     await endQuarantine();
-    const touched = await ledger.do({ type: "touch", key: "l:b", client: "b2" });
-    expect(touched).toMatchObject({ grants: [{ owner: "b2" }] });
+    const reply = await ledger.do({ type: "heartbeat", key: "l:b", client: "b2" });
+    expect(reply).toMatchObject({ grants: [{ owner: "b2" }] });
     expect(await ledger.do(mutex("l:new-1", "n"))).toMatchObject({ type: "granted" });
   });
 
@@ -244,7 +244,7 @@ describe("with relaxed commits", () => {
     expect(released).toMatchObject({ held: true, offerUs: 0 });
     expect(await ledger.do(mutex("l:a", "a3"))).toMatchObject({ type: "queued", ahead: 1 });
     await endQuarantine();
-    const [grant] = (await ledger.do({ type: "touch", key: "l:a", client: "a2" })).grants;
+    const [grant] = (await ledger.do({ type: "heartbeat", key: "l:a", client: "a2" })).grants;
     expect(grant).toMatchObject({ owner: "a2" });
   });
 
@@ -393,7 +393,7 @@ describe("with a clock that is set", () => {
 
   /** A holder that outlives the test, and a waiter whose lease would last for a day. */
   async function dayLongWaiter(functions: LedgerFunctions): Promise<void> {
-    const lasting = { ttlUs: 400 * DAY_US, touchUs: 400 * DAY_US };
+    const lasting = { ttlUs: 400 * DAY_US, heartbeatUs: 400 * DAY_US };
     const held = await functions.do({ ...mutex("l:m", "holder"), ...lasting });
     expect(held).toMatchObject({ type: "granted" });
     const queued = await functions.do({ ...mutex("l:m", "waiter"), ...lasting, ttlUs: DAY_US });

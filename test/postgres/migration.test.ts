@@ -62,12 +62,12 @@ describe("the first call of a store", () => {
   it("makes the schema where the role may", async () => {
     await using locks = await connect(url);
     await locks.mutex("x").run(async () => {});
-    expect(await ask("select version from holdfast.server")).toEqual([{ version: 2 }]);
+    expect(await ask("select version from holdfast.server")).toEqual([{ version: 3 }]);
   });
 
   it.each([
-    [0, 2],
-    [3, 3],
+    [0, 3],
+    [4, 4],
   ])("finds version %i, and a migration leaves version %i", async (found, left) => {
     await ask(postgresMigration());
     await ask(`update holdfast.server set version = ${found}`);
@@ -132,11 +132,11 @@ describe("the first call of a store", () => {
   it("refuses a newer schema without its own functions, and leaves it as it is", async () => {
     await ask("create schema holdfast");
     await ask(
-      "create function holdfast.execute_3(text, text[]) returns text language sql as 'select null'",
+      "create function holdfast.execute_4(text, text[]) returns text language sql as 'select null'",
     );
     await expect(connect(url)).rejects.toMatchObject({
       retryable: false,
-      message: expect.stringMatching(/has version 3.*needs version 2. Use a newer version/),
+      message: expect.stringMatching(/has version 4.*needs version 3. Use a newer version/),
     });
     expect(await objects()).toBe("0");
   });
@@ -146,34 +146,43 @@ describe("the first call of a store", () => {
     const client = await server.client({ connectionString: url });
     const send = async ({ text }: { text: string }): Promise<string> =>
       Object.values([await client.query(text)].flat().at(-1)?.rows[0]).join();
-    await expect(setUp({ send }, 3)).rejects.toMatchObject({
+    await expect(setUp({ send }, 4)).rejects.toMatchObject({
       retryable: false,
-      message: expect.stringMatching(/has version 2.*needs version 3. Run holdfast migrate/),
+      message: expect.stringMatching(/has version 3.*needs version 4. Run holdfast migrate/),
     });
     await client.end();
   });
 
-  it("refuses the tables of an unreleased version, and leaves them as they are", async () => {
-    await ask("create schema holdfast");
-    await ask("create table holdfast.name (namespace text, key text, owner text)");
-    await ask(
-      "create function holdfast.execute_1(text, text[]) returns text language sql as 'select null'",
-    );
-    await expect(connect(url)).rejects.toMatchObject({
-      retryable: false,
-      message: expect.stringMatching(/has version 1.*needs version 2. Run holdfast migrate/),
-    });
-    await expect(ask(postgresMigration())).rejects.toMatchObject({ code: "LF005" });
-    await using shop = new Workshop();
-    const { code, stderr } = await shop.run(["migrate", "--store", url, "--apply"]);
-    expect(code).not.toBe(0);
-    expect(stderr).toContain("drop the schema holdfast while no program uses locks");
-  });
+  it.each([
+    [1, "name (namespace text, key text, owner text)"],
+    [2, "client (namespace text, key text, id text, touch bigint)"],
+  ])(
+    "refuses the tables of version %i, unreleased, and leaves them as they are",
+    async (version, table) => {
+      await ask("create schema holdfast");
+      await ask(`create table holdfast.${table}`);
+      await ask(
+        `create function holdfast.execute_${version}(text, text[]) returns text ` +
+          "language sql as 'select null'",
+      );
+      await expect(connect(url)).rejects.toMatchObject({
+        retryable: false,
+        message: expect.stringMatching(
+          `has version ${version}.*needs version 3. Run holdfast migrate`,
+        ),
+      });
+      await expect(ask(postgresMigration())).rejects.toMatchObject({ code: "LF005" });
+      await using shop = new Workshop();
+      const { code, stderr } = await shop.run(["migrate", "--store", url, "--apply"]);
+      expect(code).not.toBe(0);
+      expect(stderr).toContain("drop the schema holdfast while no program uses locks");
+    },
+  );
 
   it("uses its own version beside a newer one", async () => {
     await ask(postgresMigration());
     await ask(
-      "create function holdfast.execute_3(text, text[]) returns text language sql as 'select null'",
+      "create function holdfast.execute_4(text, text[]) returns text language sql as 'select null'",
     );
     await using locks = await connect(url);
     await locks.mutex("x").run(async () => {});
@@ -294,7 +303,7 @@ describe("a role with EXECUTE only", () => {
     await using locks = await connect(as("app"));
     await useAll(locks);
     const client = await server.client({ connectionString: as("app") });
-    await client.query("select holdfast.fence('x', 7), holdfast.sweep_2(10)");
+    await client.query("select holdfast.fence('x', 7), holdfast.sweep_3(10)");
     await client.end();
   });
 
@@ -316,7 +325,7 @@ describe("a role with EXECUTE only", () => {
         "where nspname = 'holdfast' and has_function_privilege(p.oid, 'execute') order by 1",
     );
     const names = functions.rows.map(({ name }) => name);
-    expect(names).toEqual(["execute_2", "fence", "list_2", "sweep_2"]);
+    expect(names).toEqual(["execute_3", "fence", "list_3", "sweep_3"]);
     const make = client.query("create table holdfast.mine (a int)");
     await expect(make).rejects.toMatchObject(refused);
     await client.end();

@@ -51,7 +51,7 @@ function acquire(key: string, changes: Partial<Acquire> = {}): Acquire {
     meta: "{}",
     enqueue: false,
     offerUs: HOUR_US,
-    touchUs: HOUR_US,
+    heartbeatUs: HOUR_US,
     notAfterUs: Number.MAX_SAFE_INTEGER,
     seenToken: 0,
     ...changes,
@@ -75,7 +75,7 @@ async function tokenOf(commands: readonly Command[], on: Client = client): Promi
 }
 
 async function sweep(ageUs = -HOUR_US): Promise<void> {
-  await server.ask("select holdfast.sweep_names_2('', '', 1000000, $1)", [ageUs]);
+  await server.ask("select holdfast.sweep_names_3('', '', 1000000, $1)", [ageUs]);
 }
 
 async function keys(table = "name"): Promise<unknown[]> {
@@ -103,7 +103,7 @@ describe("the sweeper removes", () => {
   });
 
   it("names whose holders, waiters, marks and tombstones are over", async () => {
-    const brief = { ttlUs: 1_000, offerUs: 1_000, touchUs: 1_000 };
+    const brief = { ttlUs: 1_000, offerUs: 1_000, heartbeatUs: 1_000 };
     const marked = acquire("o:mark");
     await execute([
       acquire("l:crashed", brief),
@@ -253,9 +253,9 @@ describe("beside clients that lock", () => {
   });
 });
 
-describe("sweep_2", () => {
+describe("sweep_3", () => {
   const once = async (on: Client = client): Promise<boolean> =>
-    (await on.query("select holdfast.sweep_2(50) as more")).rows[0].more;
+    (await on.query("select holdfast.sweep_3(50) as more")).rows[0].more;
   const untilDone = async (): Promise<number> => {
     let slices = 1;
     while (await once()) slices += 1;
@@ -384,7 +384,7 @@ describe("the size of the tables", { timeout: 15 * 60_000 }, () => {
     await expectReuse(
       "fence_token",
       (prefix) => repeat(`perform holdfast.fence('${prefix}' || i, ${LONG_AGO}); commit;`),
-      () => server.ask("select holdfast.sweep_fences_2('', '', 1000000, '-1 hour')"),
+      () => server.ask("select holdfast.sweep_fences_3('', '', 1000000, '-1 hour')"),
     );
   });
 });

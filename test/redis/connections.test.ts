@@ -18,7 +18,7 @@ import { Trial } from "./trial.js";
 import { untilRenewed } from "./until-renewed.js";
 
 const OFFER_MS = 400;
-/** The time to the next touch, and a few round trips. */
+/** The time to the next heartbeat, and a few round trips. */
 const BACKSTOP_MS = OFFER_MS + 250;
 
 /** The fields of CLIENT LIST for all other connections. */
@@ -167,11 +167,11 @@ describe("one server", () => {
     });
   }
 
-  test("a push is lost: a touch finds the grant", async () => {
+  test("a push is lost: a heartbeat finds the grant", async () => {
     await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
     const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, { offerMs: 6_000 })];
     const lease = await trial.acquire(a);
-    // The client touches three times in this timeout; the offer would lapse much later.
+    // The client sends three heartbeats in this timeout; the offer would lapse much later.
     const waiting = trial.acquire(b, { ttlMs: 6_000, storeTimeoutMs: 3_000 });
     await trial.waiting(a, 1);
     await server.untilSubscribed(2);
@@ -186,7 +186,7 @@ describe("one server", () => {
     await trial.end(a, 1_000);
   });
 
-  test("a client that is granted before it is subscribed finds the grant by a touch", async () => {
+  test("a client that is granted before it subscribed finds the grant by a heartbeat", async () => {
     await using proxy = await startProxy({ targetPort: server.port, framing: "resp" });
     const held = holdRequest(proxy, { match: "SUBSCRIBE" });
     const [a, b] = [trial.ioredis(server.port), trial.ioredis(proxy.port, OPTIONS)];

@@ -110,7 +110,7 @@ test.concurrent("the reply about an older grant needs the replica too", async ()
   const run = async (...commands: Command[]) => (await arbiter.execute("", commands)).replies;
   try {
     const { nowUs } = await arbiter.execute("", []);
-    const times = { ttlUs: 60_000_000, offerUs: 1_000_000, touchUs: 1_000_000 };
+    const times = { ttlUs: 60_000_000, offerUs: 1_000_000, heartbeatUs: 1_000_000 };
     const request = { mode: "exclusive", weight: 1, limit: 1, span: 1, meta: "" } as const;
     const acquire: Acquire = {
       ...{ type: "acquire", key: "l:m", owner: "owner", client: "client", enqueue: false },

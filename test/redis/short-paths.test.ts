@@ -123,7 +123,7 @@ class Drawer {
       // A waiter would take its name from the short paths.
       enqueue: false,
       offerUs: 5_000,
-      touchUs: 5_000,
+      heartbeatUs: 5_000,
       ...this.#limits(),
     };
   }

@@ -89,8 +89,8 @@ describe("the work of a command does not grow with the holders and waiters", () 
   type Make = (number: number, token: number) => Command;
   const kinds: readonly [string, Make][] = [
     // Not the waiter at the head: every command reads it anyway, which saves a call.
-    ["touch", (at) => ({ type: "touch", key: KEY, client: `waiter-${100 + at}` })],
-    ["touch of a holder", (at) => ({ type: "touch", key: KEY, client: `reader-${at}` })],
+    ["heartbeat", (at) => ({ type: "heartbeat", key: KEY, client: `waiter-${100 + at}` })],
+    ["heartbeat of a holder", (at) => ({ type: "heartbeat", key: KEY, client: `reader-${at}` })],
     ["renew", (at) => renewOf(`reader-${at}`)],
     ["release", (at) => releaseOf(`reader-${at}`)],
     ["release of a waiter", (at) => releaseOf(`waiter-${100 + at}`)],
@@ -151,10 +151,10 @@ describe("accumulated work is done in slices", () => {
       const ledger = await waited(count, {});
       const work = await workOf(ledger, [releaseOf("first")]);
       await client.set("work", 0);
-      const touched = await ledger.do({ type: "touch", key: KEY, client: "ada" });
-      expect(touched.more).toBe(true);
-      expect(touched.grants).toHaveLength(64);
-      expect(touched.waiting).toBe(count - 2 * 65);
+      const reply = await ledger.do({ type: "heartbeat", key: KEY, client: "ada" });
+      expect(reply.more).toBe(true);
+      expect(reply.grants).toHaveLength(64);
+      expect(reply.waiting).toBe(count - 2 * 65);
       return work;
     });
   });
@@ -174,13 +174,13 @@ describe("accumulated work is done in slices", () => {
       await ledger.crowd(count, (at) => requestOf(KEY, `reader-${at}`, { ttlUs }));
       await ledger.do(waiter(0));
       await expire(ledger);
-      const work = await workOf(ledger, [{ type: "touch", key: KEY, client: "waiter-0" }]);
-      let touched = await ledger.do({ type: "touch", key: KEY, client: "waiter-0" });
-      expect(touched).toMatchObject({ more: true, grants: [] });
-      expect(touched.dueUs).toBeLessThanOrEqual(0);
-      while (touched.more)
-        touched = await ledger.do({ type: "touch", key: KEY, client: "waiter-0" });
-      expect(touched.grants).toMatchObject([{ owner: "waiter-0" }]);
+      const work = await workOf(ledger, [{ type: "heartbeat", key: KEY, client: "waiter-0" }]);
+      let reply = await ledger.do({ type: "heartbeat", key: KEY, client: "waiter-0" });
+      expect(reply).toMatchObject({ more: true, grants: [] });
+      expect(reply.dueUs).toBeLessThanOrEqual(0);
+      while (reply.more)
+        reply = await ledger.do({ type: "heartbeat", key: KEY, client: "waiter-0" });
+      expect(reply.grants).toMatchObject([{ owner: "waiter-0" }]);
       return work;
     });
   });
@@ -194,10 +194,10 @@ describe("accumulated work is done in slices", () => {
       await ledger.do(waiter(count));
       await listener.subscribe(`${ledger.channels}waiter-${count}`);
       const work = await workOf(ledger, [releaseOf("first")]);
-      const touch = { type: "touch", key: KEY, client: `waiter-${count}` } as const;
-      let touched = await ledger.do(touch);
-      while (touched.more) touched = await ledger.do(touch);
-      expect(touched.grants).toMatchObject([{ owner: `waiter-${count}` }]);
+      const heartbeat = { type: "heartbeat", key: KEY, client: `waiter-${count}` } as const;
+      let reply = await ledger.do(heartbeat);
+      while (reply.more) reply = await ledger.do(heartbeat);
+      expect(reply.grants).toMatchObject([{ owner: `waiter-${count}` }]);
       return work;
     });
   });

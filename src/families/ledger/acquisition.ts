@@ -1,11 +1,11 @@
 /**
  * The acquisition of one owner, from its first request to a grant or the end of the wait.
  *
- * A grant is believed in three cases only. The owner's own request, or a touch of the client, was
- * answered with the grant: the deadline counts from the sending. A push brought the grant, and the
- * store's clock is known well enough to tell that the push is fresh. An offer, by touch or push, is
- * believed for its window only, until its confirm is answered. An acquisition that ends without a
- * grant withdraws its owner wherever the store may know it.
+ * A grant is believed in three cases only. The owner's own request, or a heartbeat of the client,
+ * was answered with the grant: the deadline counts from the sending. A push brought the grant, and
+ * the store's clock is known well enough to tell that the push is fresh. An offer, by heartbeat or
+ * push, is believed for its window only, until its confirm is answered. An acquisition that ends
+ * without a grant withdraws its owner wherever the store may know it.
  */
 
 import type { AcquireResult, Claim, HolderView, MarkView, Wait } from "../../contract/store.js";
@@ -78,11 +78,11 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   }
 
   /**
-   * How often to touch the name while this acquisition waits: within the time that the store was
-   * promised, and so often that one lost touch does not yet look like a silent store. An
-   * acquisition that does not wait asks again by itself.
+   * How often to send a heartbeat while this acquisition waits: as often as the store was promised,
+   * and so often that one lost heartbeat does not yet look like a silent store. An acquisition that
+   * does not wait asks again by itself.
    */
-  get touchMs(): number {
+  get heartbeatMs(): number {
     const offerMs = this.#client.offerMs(this.#claim.ttlMs);
     const periodMs = Math.min(offerMs, this.#claim.storeTimeoutMs / 3);
     return this.#wait ? periodMs : Math.min(periodMs, MAX_RETRY_MS);

@@ -1,4 +1,4 @@
-import type { PushedGrant, Touch } from "../../rules/ledger-command.js";
+import type { Heartbeat, PushedGrant } from "../../rules/ledger-command.js";
 import { deadlineOf } from "../../rules/margin.js";
 import type { Acquisition } from "./acquisition.js";
 import type { ArbiterClient } from "./arbiter-client.js";
@@ -38,8 +38,8 @@ export class Acquisitions {
     this.#hand(key, offer, deadlineMs, receivedMs);
   }
 
-  /** The answer to a touch: it brings the grants whose pushes may have been lost. */
-  onTouched(key: string, { reply, sentMs, nowUs }: Answer<Touch>): void {
+  /** The answer to a heartbeat: it brings the grants whose pushes may have been lost. */
+  onHeartbeatReply(key: string, { reply, sentMs, nowUs }: Answer<Heartbeat>): void {
     for (const offer of reply.grants) {
       const remainingMs = (offer.expiryUs - nowUs) / 1000;
       this.#hand(key, offer, deadlineOf(sentMs, remainingMs, lengthMs(offer)), sentMs);

@@ -20,7 +20,7 @@ export interface ArbiterOptions {
 }
 
 const USUAL_OFFER_MS = 2_000;
-/** With a shorter offer window, a client that waits would do nothing but touch. */
+/** With a shorter offer window, a client that waits would send heartbeats all the time. */
 const MIN_OFFER_MS = 10;
 
 /** One client of an arbiter: the parts that its acquisitions and withdrawals use, made once. */

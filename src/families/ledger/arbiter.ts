@@ -39,7 +39,7 @@ export interface Arbiter {
   /** False where a handed-off grant counts only after its confirm is answered. */
   readonly believesPushes: boolean;
 
-  /** The longest time between two touches of a waiter; finite where pushes do not arrive. */
+  /** The longest time between two heartbeats of a waiter; finite where pushes do not arrive. */
   readonly pollMs?: number;
 
   /** Commands of one shard travel together and share one clock. */

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
 import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { StoreError } from "../../errors/index.js";
-import type { Inspect, Renew, Touch } from "../../rules/ledger-command.js";
+import type { Heartbeat, Inspect, Renew } from "../../rules/ledger-command.js";
 import { Limits } from "../../time/limits.js";
 import { CommandBatcher } from "./command-batcher.js";
 
@@ -15,7 +15,7 @@ const renew = (key: string): Renew => ({
   notAfterUs: 0,
   seenToken: 0,
 });
-const touch = (key: string): Touch => ({ type: "touch", key, client: "c" });
+const heartbeat = (key: string): Heartbeat => ({ type: "heartbeat", key, client: "c" });
 
 let runtime: ManualRuntime;
 let server: LedgerServer;
@@ -33,14 +33,14 @@ describe("commands of one turn", () => {
   it("travel as one call, in order, and each gets its own answer", async () => {
     const answers = Promise.all([
       batcher.send(inspect("l:a")),
-      batcher.send(touch("l:b")),
+      batcher.send(heartbeat("l:b")),
       batcher.send(inspect("l:c")),
     ]);
     await Promise.resolve();
     const late = batcher.send(inspect("l:d"));
     const types = (await answers).map(({ reply }) => reply.type);
     await late;
-    expect(types).toEqual(["view", "touched", "view"]);
+    expect(types).toEqual(["view", "heartbeat", "view"]);
     expect(arbiter.calls.map((call) => call.map(({ key }) => key))).toEqual([
       ["l:a", "l:b", "l:c", "l:d"],
     ]);
@@ -134,7 +134,7 @@ describe("a failure", () => {
     arbiter.next("inspect", "reply broken");
     const outcomes = await Promise.allSettled([
       batcher.send(inspect("l:a")),
-      batcher.send(touch("l:b")),
+      batcher.send(heartbeat("l:b")),
     ]);
     for (const outcome of outcomes) {
       const error = outcome.status === "rejected" ? outcome.reason : null;

@@ -65,7 +65,7 @@ it("ends the acquisition that it answers, not the other acquisitions of its batc
   expect(beside.value).toMatchObject({ type: "granted" });
 });
 
-it("ends a wait whose touch it answers", async () => {
+it("ends a wait whose heartbeat it answers", async () => {
   const held = new LedgerStore(server.connect());
   await held.acquire(claimOf("h", { ttlMs: 600_000 }), null);
   const asked = watch(store.acquire(claimOf("a"), forever()));
@@ -77,14 +77,21 @@ it("ends a wait whose touch it answers", async () => {
   expect(runtime.keepsAlive).toBe(false);
 });
 
-it("that a touch cannot use is asked for again", async () => {
+it("that a heartbeat cannot use is asked for again", async () => {
   const held = new LedgerStore(server.connect());
   const grant = (await held.acquire(claimOf("h", { ttlMs: 600_000 }), null)) as Grant;
   const asked = watch(store.acquire(claimOf("a", { storeTimeoutMs: 60_000 }), forever()));
   await runtime.advance(100);
-  spoil(() => ({ type: "touched", grants: [], waiting: 1, more: false, holder: spoilt, dueUs: 1 }));
+  spoil(() => ({
+    type: "heartbeat",
+    grants: [],
+    waiting: 1,
+    more: false,
+    holder: spoilt,
+    dueUs: 1,
+  }));
   await runtime.advance(5_100);
-  expect(arbiter.sentOf("touch").length).toBeGreaterThan(0);
+  expect(arbiter.sentOf("heartbeat").length).toBeGreaterThan(0);
   arbiter.impostor = null;
   arbiter.pushes = "kept";
   void held.release(grant, 1_000);

@@ -2,7 +2,7 @@ import type { Timer } from "../../time/timers.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 
 /**
- * The touches of a client at names that it released. A handoff may have gone to a process that
+ * The heartbeats of a client at names that it released. A handoff may have gone to a process that
  * died, and the store serves a long queue in slices; the client that released sees both through.
  */
 export class HandoffChecks {
@@ -22,7 +22,7 @@ export class HandoffChecks {
     if (this.#isOver || this.#checks.has(key)) return;
     const timer = this.#client.runtime.timers.after(offerMs + 1, () => {
       this.#checks.delete(key);
-      void this.#touch(key);
+      void this.#heartbeat(key);
     });
     this.#checks.set(key, timer);
   }
@@ -33,7 +33,7 @@ export class HandoffChecks {
     this.#unserved.add(key);
     this.#client.runtime.timers.after(0, () => {
       this.#unserved.delete(key);
-      void this.#touch(key);
+      void this.#heartbeat(key);
     });
   }
 
@@ -42,11 +42,11 @@ export class HandoffChecks {
     for (const timer of this.#checks.values()) timer.cancel();
   }
 
-  async #touch(key: string): Promise<void> {
+  async #heartbeat(key: string): Promise<void> {
     const { id, batcher, acquisitions } = this.#client;
     try {
-      const answer = await batcher.send({ type: "touch", key, client: id });
-      acquisitions.onTouched(key, answer);
+      const answer = await batcher.send({ type: "heartbeat", key, client: id });
+      acquisitions.onHeartbeatReply(key, answer);
       if (answer.reply.more) this.serveMore(key);
     } catch {
       // Waiters ask again by themselves: a check that failed costs them time, not the lock.

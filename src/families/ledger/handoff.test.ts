@@ -277,7 +277,7 @@ describe("a grant that the store calls gone in an answer to an earlier request",
 });
 
 describe("a push that never came", () => {
-  it("is found by the next touch", async () => {
+  it("is found by the next heartbeat", async () => {
     arbiter.pushes = "kept";
     const asked = await queueUp();
     await handOver();

@@ -169,7 +169,7 @@ export class LedgerStore implements Store {
     const { id, heartbeats, grants } = this.#client;
     const onPush = guarded(this.name, "a push", (push: Push) => this.#onPush(push));
     this.#arbiter.listen(id, onPush, () => {
-      heartbeats.touchAll();
+      heartbeats.sendAll();
       for (const grant of grants.values()) void this.#renewals.lookAfter(grant);
     });
   }

@@ -1,5 +1,5 @@
 import type { Claim } from "../../contract/store.js";
-import { MAX_TOUCH_US } from "../../rules/bounds.js";
+import { MAX_HEARTBEAT_US } from "../../rules/bounds.js";
 import type { Acquire } from "../../rules/ledger-command.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 import type { Answer } from "./command-batcher.js";
@@ -73,7 +73,7 @@ export class OwnerRequests {
       meta: metaText.of(meta),
       enqueue,
       offerUs,
-      touchUs: Math.min(offerUs, MAX_TOUCH_US),
+      heartbeatUs: Math.min(offerUs, MAX_HEARTBEAT_US),
       notAfterUs,
       seenToken,
     };

@@ -37,7 +37,7 @@ describe("while an acquisition waits", () => {
   it("the client is heard of once a period, however many wait at that name", async () => {
     const waits = ["a", "b", "c"].map((owner) => watch(store.acquire(patient(owner), forever())));
     await runtime.advance(4 * PERIOD_MS);
-    expect(arbiter.sentOf("touch")).toHaveLength(4);
+    expect(arbiter.sentOf("heartbeat")).toHaveLength(4);
     expect(waits.map(({ state }) => state)).toEqual(["pending", "pending", "pending"]);
     expect(server.view(KEY).waiters).toHaveLength(3);
   });
@@ -50,17 +50,17 @@ describe("while an acquisition waits", () => {
     wait.end("signal");
     await runtime.advance(0);
     expect(runtime.keepsAlive).toBe(false);
-    const touches = arbiter.sentOf("touch").length;
+    const heartbeats = arbiter.sentOf("heartbeat").length;
     await runtime.advance(3 * PERIOD_MS);
-    expect(arbiter.sentOf("touch")).toHaveLength(touches);
+    expect(arbiter.sentOf("heartbeat")).toHaveLength(heartbeats);
   });
 
-  it("a touch that failed is repeated soon: three silent periods cost the place", async () => {
+  it("a heartbeat that failed is repeated soon: three silent periods cost the place", async () => {
     const asked = watch(store.acquire(patient("a"), forever()));
     await runtime.advance(PERIOD_MS - 1);
     arbiter.fate = "request broken";
     await runtime.advance(PERIOD_MS);
-    expect(arbiter.sentOf("touch").length).toBeGreaterThanOrEqual(4);
+    expect(arbiter.sentOf("heartbeat").length).toBeGreaterThanOrEqual(4);
     arbiter.fate = "answered";
     await runtime.advance(30_000);
     expect(asked.state).toBe("pending");
@@ -81,21 +81,21 @@ describe("while an acquisition waits", () => {
     expect(asked.value).toMatchObject({ type: "granted" });
   });
 
-  it("one lost touch does not cost the place", async () => {
+  it("one lost heartbeat does not cost the place", async () => {
     const claim = claimOf("a", { ttlMs: 2_000, storeTimeoutMs: 60_000 });
     void store.acquire(claim, forever());
     await runtime.advance(0);
     // Three periods of 2 s: the call that is lost is given up only after 5 s.
-    arbiter.next("touch", "request lost");
+    arbiter.next("heartbeat", "request lost");
     await runtime.advance(6_500);
     expect(server.view(KEY).waiters).toMatchObject([{ waitedUs: 6_500_000 }]);
   });
 
-  it("one lost touch is no silence", async () => {
+  it("one lost heartbeat is no silence", async () => {
     for (const fate of ["request lost", "reply lost"] as const) {
       const asked = watch(store.acquire(claimOf(fate), forever()));
       await runtime.advance(0);
-      arbiter.next("touch", fate);
+      arbiter.next("heartbeat", fate);
       await runtime.advance(60_000);
       expect(asked.state).toBe("pending");
     }
@@ -143,14 +143,14 @@ describe("the holder in front", () => {
       void new LedgerStore(one).acquire(patient(`w${index}`, { name: "y" }), forever());
       await runtime.advance(0);
     }
-    const touches = (): number[] => arbiters.map((one) => one.sentOf("touch").length);
+    const heartbeats = (): number[] => arbiters.map((one) => one.sentOf("heartbeat").length);
     await runtime.advance(1_000);
-    expect(touches()).toEqual([0, 0, 0]);
+    expect(heartbeats()).toEqual([0, 0, 0]);
     await runtime.advance(1);
-    expect(touches()).toEqual([1, 0, 0]);
+    expect(heartbeats()).toEqual([1, 0, 0]);
     expect(server.view("l:y").holders).toMatchObject([{ meta: '{"by":"w0"}' }]);
     await runtime.advance(10);
-    expect(touches()).toEqual([1, 1, 1]);
+    expect(heartbeats()).toEqual([1, 1, 1]);
   });
 });
 

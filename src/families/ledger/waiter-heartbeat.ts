@@ -1,21 +1,21 @@
 import { isFinal } from "../../errors/index.js";
-import type { Touch, Touched } from "../../rules/ledger-command.js";
+import type { Heartbeat, HeartbeatReply } from "../../rules/ledger-command.js";
 import type { Limited } from "../../time/limits.js";
 import type { Acquisition } from "./acquisition.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 import type { Answer } from "./command-batcher.js";
 import { grantsInMs, holderView } from "./views.js";
 
-/** Waiters further back touch a little later, so that the first usually finds the lock free. */
+/** Waiters further back ask a little later, so that the first one usually finds the lock free. */
 const STAGGER_MS = 2;
 const MAX_STAGGER_MS = 200;
-/** A touch that failed is repeated soon: three silent periods cost this client its places. */
+/** A heartbeat that failed is repeated soon: three silent periods cost this client its places. */
 const RETRY_PART = 4;
 
 /**
- * The heartbeat of this client at one name while any of its acquisitions waits there. Each touch
- * tells the store that the client lives, and brings grants whose push was lost. A touch is also
- * sent when the holder in front is due, so that no wait depends on a message alone.
+ * Sends heartbeats of this client for one name while any of its acquisitions waits there. Each
+ * tells the store that the client lives, and brings grants whose push was lost. One is also sent
+ * when the holder in front is due, so that no wait depends on a message alone.
  */
 export class WaiterHeartbeat implements Limited {
   readonly #key: string;
@@ -23,9 +23,9 @@ export class WaiterHeartbeat implements Limited {
   readonly #waiting = new Set<Acquisition>();
   #periodMs = Number.POSITIVE_INFINITY;
   #staggerMs = 0;
-  /** Counts changes of the set: the answer to an older touch is about an older set. */
+  /** Counts changes of the set: the answer to an older heartbeat is about an older set. */
   #changes = 0;
-  /** When to touch next, while it is among the limits of the client. */
+  /** When to send the next heartbeat, while it is among the limits of the client. */
   dueMs = 0;
   heapIndex = -1;
 
@@ -41,7 +41,7 @@ export class WaiterHeartbeat implements Limited {
   add(acquisition: Acquisition, ahead: number | null, dueMs: number): void {
     if (!this.#waiting.has(acquisition)) this.#changes += 1;
     this.#waiting.add(acquisition);
-    this.#periodMs = Math.min(this.#periodMs, acquisition.touchMs);
+    this.#periodMs = Math.min(this.#periodMs, acquisition.heartbeatMs);
     if (this.#waiting.size === 1) {
       this.#staggerMs = Math.min((ahead ?? 0) * STAGGER_MS, MAX_STAGGER_MS);
     }
@@ -59,33 +59,36 @@ export class WaiterHeartbeat implements Limited {
   }
 
   onDue(): void {
-    void this.touch();
+    void this.send();
   }
 
-  async touch(): Promise<void> {
+  async send(): Promise<void> {
     this.end();
     const changes = this.#changes;
-    // A lost call ends by a time-out that is longer than the store waits for a touch: the next
-    // touch does not wait for that.
-    // rule: unanswered-touch-is-repeated
+    // A lost call ends by a timeout that is longer than the store waits for a heartbeat, so the
+    // next heartbeat does not wait for its answer.
+    // rule: unanswered-heartbeat-is-repeated
     this.#wakeIn(this.#periodMs);
     const { id, batcher } = this.#client;
     try {
-      this.#onAnswer(await batcher.send({ type: "touch", key: this.#key, client: id }), changes);
+      this.#onAnswer(
+        await batcher.send({ type: "heartbeat", key: this.#key, client: id }),
+        changes,
+      );
     } catch (error) {
       // Each acquisition has its own limit for the silence of the store.
       if (isFinal(error)) {
         for (const acquisition of [...this.#waiting]) acquisition.onRefusal(error);
       }
-      // rule: failed-touch-is-repeated
+      // rule: failed-heartbeat-is-repeated
       this.#wakeIn(this.#periodMs / RETRY_PART);
     }
   }
 
-  #onAnswer(answer: Answer<Touch>, changes: number): void {
+  #onAnswer(answer: Answer<Heartbeat>, changes: number): void {
     const { reply } = answer;
     const isSameSet = changes === this.#changes;
-    this.#client.acquisitions.onTouched(this.#key, answer);
+    this.#client.acquisitions.onHeartbeatReply(this.#key, answer);
     this.#hear(reply);
     if (reply.more) return this.#wakeIn(0);
     // The store lost places of this client, by a restart or after too long a silence: each
@@ -98,7 +101,7 @@ export class WaiterHeartbeat implements Limited {
     this.#wakeIn(reply.holder ? reply.dueUs / 1000 : this.#periodMs);
   }
 
-  #hear(reply: Touched): void {
+  #hear(reply: HeartbeatReply): void {
     const holder = reply.holder && holderView(reply.holder);
     for (const acquisition of this.#waiting) {
       acquisition.heard(holder, null, grantsInMs(reply));
@@ -148,7 +151,7 @@ export class Heartbeats {
   }
 
   /** Pushes may have been missed: asks at every name what became of its waiters. */
-  touchAll(): void {
-    for (const heartbeat of this.#byKey.values()) void heartbeat.touch();
+  sendAll(): void {
+    for (const heartbeat of this.#byKey.values()) void heartbeat.send();
   }
 }

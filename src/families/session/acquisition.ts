@@ -56,7 +56,7 @@ const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
 const OLD_PART = 20;
 
 export class Acquisition implements Waiter, EntryOwner, SilenceListener {
-  readonly touchMs: number = RETRY_MS.longestMs;
+  readonly heartbeatMs: number = RETRY_MS.longestMs;
   readonly #claim: Claim;
   readonly #wait: Wait | null;
   readonly #with: Collaborators;

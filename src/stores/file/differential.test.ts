@@ -99,7 +99,7 @@ function draw(
     const request = isExclusive
       ? { mode: "exclusive" as const, weight: 1, limit: Number.MAX_SAFE_INTEGER }
       : { mode: "shared" as const, weight: 1 + next(2), limit };
-    const times = { ttlUs, offerUs: 40 * MS, touchUs: (20 + next(40)) * MS, notAfterUs };
+    const times = { ttlUs, offerUs: 40 * MS, heartbeatUs: (20 + next(40)) * MS, notAfterUs };
     const rest = { span: 1 + next(3), meta: `{"n":${next(9)}}`, enqueue: next(5) > 0, seenToken };
     return { type: "acquire", key, owner, client, ...request, ...times, ...rest };
   }
@@ -111,7 +111,7 @@ function draw(
     const tombstoneUs = next(5) === 0 ? nowUs + next(100) * MS : 0;
     return { type: "release", key, owner, tombstoneUs, keep };
   }
-  if (kind < 94) return { type: "touch", key, client };
+  if (kind < 94) return { type: "heartbeat", key, client };
   if (kind < 97) return { type: "inspect", key };
   return { type: "revoke", key, token: tokens[next(tokens.length)] ?? 1, reason: "because" };
 }

@@ -138,7 +138,7 @@ function enqueue(document: NameDocument, index: number): void {
   const request = { mode: "exclusive", weight: 1, limit: NO_LIMIT, span: 1, meta: "{}" } as const;
   const times = { ttlUs: 10_000, offerUs: 1_000, sinceUs: AT.us };
   const ids = { owner: `owner-${index}`, client: `client-${index}` };
-  document.enqueue({ ...request, ...times, ...ids }, { touchUs: 5, goneUs: AT.us + 15 });
+  document.enqueue({ ...request, ...times, ...ids }, { heartbeatUs: 5, goneUs: AT.us + 15 });
 }
 
 /** A text with a holder, a waiter and a tombstone. */

@@ -26,7 +26,7 @@ interface DatedMark extends Mark {
 }
 
 interface Client extends WaitingClient {
-  touchUs: number;
+  heartbeatUs: number;
   waiting: number;
 }
 
@@ -197,15 +197,15 @@ export class NameDocument implements LedgerState {
     return undefined;
   }
 
-  enqueue(waiter: Waiter, { touchUs, goneUs }: { touchUs: number; goneUs: number }): void {
+  enqueue(waiter: Waiter, { heartbeatUs, goneUs }: { heartbeatUs: number; goneUs: number }): void {
     this.#waiters.set(waiter.owner, waiter);
     const { client: id } = waiter;
     const client = this.#clients.get(id);
     if (!client) {
-      this.#clients.set(id, { id, touchUs, goneUs, suspect: false, waiting: 1 });
+      this.#clients.set(id, { id, heartbeatUs, goneUs, suspect: false, waiting: 1 });
       return;
     }
-    client.touchUs = Math.max(client.touchUs, touchUs);
+    client.heartbeatUs = Math.max(client.heartbeatUs, heartbeatUs);
     client.goneUs = Math.max(client.goneUs, goneUs);
     client.waiting += 1;
   }
@@ -331,15 +331,15 @@ function readWaiter(entry: unknown): Waiter {
   return { ...readTerms(list(entry)), offerUs: whole(offerUs), sinceUs: whole(sinceUs) };
 }
 
-function clientEntry({ id, touchUs, goneUs, suspect }: Client): unknown[] {
-  return [id, touchUs, goneUs, suspect];
+function clientEntry({ id, heartbeatUs, goneUs, suspect }: Client): unknown[] {
+  return [id, heartbeatUs, goneUs, suspect];
 }
 
 function readClient(entry: unknown): Client {
-  const [id, touchUs, goneUs, suspect] = list(entry);
+  const [id, heartbeatUs, goneUs, suspect] = list(entry);
   return {
     id: text(id),
-    touchUs: whole(touchUs),
+    heartbeatUs: whole(heartbeatUs),
     goneUs: whole(goneUs),
     suspect: oneOf(FLAGS, suspect),
     waiting: 0,

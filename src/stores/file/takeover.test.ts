@@ -38,7 +38,7 @@ function addHolder(atUs: number, [ttlUs = 0, ...renewalsUs]: readonly number[]):
   const document = new NameDocument("l:m", null, { last: TOKEN }, at);
   const sent = { key: "l:m", owner: "o", client: "c", notAfterUs: at.us, seenToken: 0 };
   const request = { mode: "exclusive", weight: 1, limit: 1, span: 1, meta: "{}" } as const;
-  const patience = { enqueue: false, offerUs: 0, touchUs: 0 };
+  const patience = { enqueue: false, offerUs: 0, heartbeatUs: 0 };
   apply(document, { type: "acquire", ...sent, ...request, ...patience, ttlUs }, at, () => true);
   for (const renewedUs of renewalsUs) {
     const { key, owner, notAfterUs, seenToken } = sent;

@@ -110,8 +110,8 @@ export function quarantineReply(command: Command, quarantine: Quarantine): Reply
       return command.enqueue
         ? { type: "queued", ahead: null, ...blockage }
         : { type: "busy", ...blockage };
-    case "touch":
-      return { type: "touched", grants: [], waiting: 0, more: false, ...blockage };
+    case "heartbeat":
+      return { type: "heartbeat", grants: [], waiting: 0, more: false, ...blockage };
     case "confirm":
     case "renew":
       return { type: "gone", reason: "missing", detail: "the lock file is of another boot" };

@@ -14,7 +14,7 @@ interface Patience extends HeapItem {
 /** The waiters of one client, first come first. */
 class ClientQueue implements WaitingClient, HeapItem {
   readonly id: string;
-  touchUs: number;
+  heartbeatUs: number;
   readonly entries = new Fifo<Entry>();
   /** Its place among the client queues by the end of their patience. */
   readonly patience: Patience = { queue: this, heapIndex: -1 };
@@ -22,9 +22,9 @@ class ClientQueue implements WaitingClient, HeapItem {
   suspect = false;
   heapIndex = -1;
 
-  constructor(id: string, { touchUs, goneUs }: { touchUs: number; goneUs: number }) {
+  constructor(id: string, { heartbeatUs, goneUs }: { heartbeatUs: number; goneUs: number }) {
     this.id = id;
-    this.touchUs = touchUs;
+    this.heartbeatUs = heartbeatUs;
     this.goneUs = goneUs;
   }
 
@@ -71,14 +71,14 @@ export class MemoryQueue {
     return this.#byClient.get(id);
   }
 
-  add(waiter: Waiter, liveness: { touchUs: number; goneUs: number }): void {
+  add(waiter: Waiter, liveness: { heartbeatUs: number; goneUs: number }): void {
     let queue = this.#byClient.get(waiter.client);
     if (!queue) {
       queue = new ClientQueue(waiter.client, liveness);
       this.#byClient.set(queue.id, queue);
       this.#patience.push(queue.patience);
     }
-    queue.touchUs = Math.max(queue.touchUs, liveness.touchUs);
+    queue.heartbeatUs = Math.max(queue.heartbeatUs, liveness.heartbeatUs);
     queue.goneUs = Math.max(queue.goneUs, liveness.goneUs);
     this.#patience.update(queue.patience);
     this.#places.set(waiter.owner, queue.entries.push({ waiter, order: this.#nextOrder++ }));

@@ -123,7 +123,7 @@ export class MemoryState implements LedgerState {
     return this.#queue?.head();
   }
 
-  enqueue(waiter: Waiter, liveness: { touchUs: number; goneUs: number }): void {
+  enqueue(waiter: Waiter, liveness: { heartbeatUs: number; goneUs: number }): void {
     this.#queue ??= new MemoryQueue();
     this.#queue.add(waiter, liveness);
   }

@@ -1,5 +1,5 @@
 /**
- * Commands as the arguments of `holdfast.execute_2` (sql/execute.sql), and its answer. Numbers are
+ * Commands as the arguments of `holdfast.execute_3` (sql/execute.sql), and its answer. Numbers are
  * decimal digits. A number that no client should send becomes one that the ledger refuses too, so
  * that it harms its own command only.
  */
@@ -30,10 +30,10 @@ interface Run {
   readonly keys: Set<string>;
 }
 
-/** The fields of `holdfast.command_2` (sql/tables.sql), in their order. */
+/** The fields of `holdfast.command_3` (sql/tables.sql), in their order. */
 const FIELDS = [
   ...["ttl", "not_after", "seen", "client", "is_exclusive", "weight", "weight_limit", "span"],
-  ...["offer", "touch", "may_wait", "meta", "heir", "tombstone", "reason"],
+  ...["offer", "heartbeat", "may_wait", "meta", "heir", "tombstone", "reason"],
 ] as const;
 type Terms = Readonly<Record<string, string>>;
 
@@ -60,8 +60,8 @@ export function executeStatement(
   return { text: EXECUTE, values: [toStored(namespace), `${isSynchronous}`, ...literals] };
 }
 
-const EXECUTE = `select holdfast.execute_2($1::pg_catalog.text, $2::pg_catalog.bool,
-  $3::holdfast.command_2[], $4::pg_catalog.text[], $5::pg_catalog.text[])`;
+const EXECUTE = `select holdfast.execute_3($1::pg_catalog.text, $2::pg_catalog.bool,
+  $3::holdfast.command_3[], $4::pg_catalog.text[], $5::pg_catalog.text[])`;
 
 function continues({ head, terms }: Run, command: Command): boolean {
   if (command.type !== head.type) return false;
@@ -84,7 +84,7 @@ function termsOf(command: Command): Terms {
         weight_limit: count(command.limit),
         span: count(command.span),
         offer: carried(command.offerUs),
-        touch: carried(command.touchUs),
+        heartbeat: carried(command.heartbeatUs),
         may_wait: `${command.enqueue}`,
         meta: command.meta,
       };
@@ -114,7 +114,7 @@ function termsOf(command: Command): Terms {
 /** What differs within a run, besides the name. */
 function subjectOf(command: Command): string {
   switch (command.type) {
-    case "touch":
+    case "heartbeat":
       return command.client;
     case "inspect":
       return "";
@@ -143,7 +143,7 @@ function count(value: number): string {
 }
 
 /**
- * The answer of `holdfast.execute_2`. A reply that cannot be read is an error of its own command.
+ * The answer of `holdfast.execute_3`. A reply that cannot be read is an error of its own command.
  * Throws if the whole answer cannot be read.
  */
 export function decode(commands: readonly Command[], answer: unknown): Execution {
@@ -177,7 +177,7 @@ const LETTERS: Record<Command["type"], string> = {
   confirm: "NO",
   renew: "NOLU",
   release: "R",
-  touch: "T",
+  heartbeat: "T",
   inspect: "I",
   revoke: "V",
 };
@@ -242,7 +242,7 @@ function decodeReply(command: Command, line: string): Reply {
       };
     case "T":
       return {
-        type: "touched",
+        type: "heartbeat",
         waiting: whole(first),
         more: readFlag(second),
         grants: list(third).map((grant) => readGrant(list(grant))),
@@ -281,7 +281,7 @@ export interface Page {
   readonly after: string | null;
 }
 
-/** The answer of `holdfast.list_2`. `onForeign` is told of names that cannot be read. */
+/** The answer of `holdfast.list_3`. `onForeign` is told of names that cannot be read. */
 export function decodePage(
   answer: unknown,
   onForeign: (key: string, error: unknown) => void,

@@ -184,8 +184,8 @@ const QUEUE = "select json_build_object('usage', pg_notification_queue_usage()):
 
 const NOW = "select floor(extract(epoch from clock_timestamp()) * 1000000)::bigint::text";
 
-/** A touch at a name that no client waits for changes nothing. */
-const LOOK = { type: "touch", key: "", client: "" } as const;
+/** A heartbeat at a name that no client waits for changes nothing. */
+const LOOK = { type: "heartbeat", key: "", client: "" } as const;
 
 function postgresProbes(tools: PostgresTools): Probes<PostgresFacts> {
   const { runtime, hasSynchronousStandby, ask, openAnother } = tools;

@@ -28,9 +28,9 @@ const TRAITS: Traits = {
 };
 
 /** The server keeps the plan of the statement under this name. */
-const EXECUTE_NAME = "holdfast_execute_2";
+const EXECUTE_NAME = "holdfast_execute_3";
 const LIST = {
-  text: `select holdfast.list_2($1::pg_catalog.text, $2::pg_catalog.text, $3::pg_catalog.text,
+  text: `select holdfast.list_3($1::pg_catalog.text, $2::pg_catalog.text, $3::pg_catalog.text,
     $4::integer)`,
 };
 /** How many rows one statement of a listing looks at. */

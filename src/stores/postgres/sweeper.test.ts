@@ -44,7 +44,7 @@ describe("Sweeper", () => {
     sweeper.onWork();
     expect(runtime.keepsAlive).toBe(false);
     await runtime.advance(2 * MINUTE_MS);
-    expect(sent).toEqual(["select holdfast.sweep_2(200)"]);
+    expect(sent).toEqual(["select holdfast.sweep_3(200)"]);
     await runtime.advance(10 * MINUTE_MS);
     expect(sent.length).toBe(1);
   });

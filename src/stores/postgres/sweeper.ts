@@ -14,7 +14,7 @@ const CLOSE_LIMIT_MS = 1_000;
  */
 const ONE_IN = 8;
 /** A slice of so many rows takes the server about 2 ms. */
-const SLICE = { text: "select holdfast.sweep_2(200)" };
+const SLICE = { text: "select holdfast.sweep_3(200)" };
 
 type SweptSession = Pick<Session, "isIdle" | "send">;
 

@@ -21,7 +21,7 @@ const acquire: Command = {
   meta: "{}",
   enqueue: true,
   offerUs: 5_000_000,
-  touchUs: 5_000_000,
+  heartbeatUs: 5_000_000,
   notAfterUs: NOW_US,
   seenToken: 0,
 };
@@ -52,8 +52,8 @@ const REPLIES: readonly (readonly [Command, unknown])[] = [
   [renew, "Om"],
   [{ type: "release", key, owner: "o", tombstoneUs: 0, keep: null }, "R2000000"],
   [{ type: "release", key, owner: "o", tombstoneUs: 0, keep: null }, "r"],
-  [{ type: "touch", key, client: "c" }, `T2 1 o ${NOW_US} 7 ${NOW_US - 5} 14 ${holder}`],
-  [{ type: "touch", key, client: "c" }, "T0 0"],
+  [{ type: "heartbeat", key, client: "c" }, `T2 1 o ${NOW_US} 7 ${NOW_US - 5} 14 ${holder}`],
+  [{ type: "heartbeat", key, client: "c" }, "T0 0"],
   [{ type: "revoke", key, token: 1, reason: "" }, "V1"],
   [{ type: "inspect", key }, [`${NOW_US} 5000 {}`, [holder, lean], [waiter]]],
 ];
@@ -140,7 +140,7 @@ describe("a batch", () => {
 describe("a number of a command", () => {
   it("has all its digits, whatever it was", () => {
     const number = fc.oneof(fc.double(), fc.integer(), fc.constantFrom(2 ** 53, 1e300, -0, 0.5));
-    const fields = ["ttlUs", "span", "offerUs", "touchUs", "notAfterUs", "seenToken"];
+    const fields = ["ttlUs", "span", "offerUs", "heartbeatUs", "notAfterUs", "seenToken"];
     check(fc.tuple(fc.constantFrom(...fields), number), ([field, value]) => {
       const [first] = encode([{ ...acquire, [field]: value }]);
       expect(first).toMatch(/^[Xpu]\d{84}xo @c \{\}$/);
@@ -167,7 +167,7 @@ describe("the calls of a batch", () => {
   });
 
   it("keep the order of the commands on each name", () => {
-    const types = ["acquire", "release", "inspect", "touch"];
+    const types = ["acquire", "release", "inspect", "heartbeat"];
     const drawn = fc.record({
       type: fc.constantFrom(...types),
       key: fc.constantFrom("a", "b", "c"),
@@ -193,7 +193,9 @@ describe("a reply", () => {
     expect(() => decode(renew, "G", NOW_US)).toThrow("a reply to renew");
     expect(() => decode(renew, "R", NOW_US)).toThrow("a reply to renew");
     expect(() => decode(acquire, `n30000000 0 ${NOW_US} 1`, NOW_US)).toThrow("a reply to acquire");
-    expect(() => decode({ type: "touch", key, client: "c" }, "V1", NOW_US)).toThrow("to touch");
+    expect(() => decode({ type: "heartbeat", key, client: "c" }, "V1", NOW_US)).toThrow(
+      "to heartbeat",
+    );
     expect(() => decode({ type: "inspect", key }, "G", NOW_US)).toThrow("lists");
     expect(() => decode(acquire, ["", [], []], NOW_US)).toThrow("a reply to acquire");
   });

@@ -11,6 +11,7 @@ import { NO_LIMIT } from "../../rules/fits.js";
 import {
   type Acquire,
   type Command,
+  type HeartbeatReply,
   type HolderEntry,
   hasSameTerms,
   type MarkEntry,
@@ -18,7 +19,6 @@ import {
   type PushedGrant,
   type Renew,
   type Reply,
-  type Touched,
   type View,
 } from "../../rules/ledger-command.js";
 import { readHolder, readWaiter, words } from "./records.js";
@@ -36,7 +36,7 @@ const VERBS: Record<Command["type"], Verb> = {
   confirm: "renew",
   renew: "renew",
   release: "release",
-  touch: "heartbeat",
+  heartbeat: "heartbeat",
   inspect: "inspect",
   revoke: "revoke",
 };
@@ -119,7 +119,7 @@ export class Encoder {
         const keepUs = keep ? cutOff(keep.ttlUs) : "";
         return ` ${untilUs} ${keepUs} ${owner} ${keep?.meta ?? ""}`;
       }
-      case "touch":
+      case "heartbeat":
         return this.#channelPrefix + command.client;
       case "inspect":
         return "";
@@ -142,14 +142,14 @@ export class Encoder {
 
   /** Writes all that requests with the same terms have in common. */
   #learn(command: Acquire): void {
-    const { client, mode, weight, limit, ttlUs, offerUs, span, touchUs, meta } = command;
+    const { client, mode, weight, limit, ttlUs, offerUs, span, heartbeatUs, meta } = command;
     const isPlain = mode === "exclusive" && weight === 1 && limit === NO_LIMIT;
     const letter = isPlain ? "x" : mode === "exclusive" ? "e" : "s";
     const waits = isPatienceValid(command) ? letter.toUpperCase() : "p";
     this.#terms = command;
     this.#how = !areTermsValid(command) ? "u" : command.enqueue ? waits : letter;
     const turns = `${span <= 9_999 ? count(span) : 0}`.padStart(4, "0");
-    this.#head = digits(ttlUs) + turns + digits(offerUs) + digits(touchUs) + letter;
+    this.#head = digits(ttlUs) + turns + digits(offerUs) + digits(heartbeatUs) + letter;
     const detail = isPlain ? "" : `${count(weight)} ${count(limit)} `;
     this.#tail = ` ${this.#channelPrefix}${client} ${detail}${meta}`;
   }
@@ -165,7 +165,7 @@ function hasSameRequest(one: Acquire, other: Acquire): boolean {
     one.weight === other.weight &&
     one.limit === other.limit &&
     one.offerUs === other.offerUs &&
-    one.touchUs === other.touchUs &&
+    one.heartbeatUs === other.heartbeatUs &&
     one.client === other.client
   );
 }
@@ -198,7 +198,7 @@ const LETTERS: Record<Exclude<Command["type"], "inspect">, string> = {
   confirm: "nO",
   renew: "NnOLU",
   release: "RrSs",
-  touch: "Tt",
+  heartbeat: "Tt",
   revoke: "V",
 };
 
@@ -280,7 +280,7 @@ export function decode(
       return { type: "gone", reason: GONE[oneOf(GONE_LETTERS, text[0])], detail: text.slice(1) };
     case "T":
     case "t":
-      return { ...touched(text, nowUs), more: answered[0] === "t" };
+      return { ...heartbeatReply(text, nowUs), more: answered[0] === "t" };
     case "V":
       return { type: "revoked", done: oneOf(["0", "1"], text) === "1" };
     default:
@@ -315,14 +315,14 @@ function pushedGrant([owner = "", token, span, granted, offer]: readonly string[
   return { owner, token: whole(token), span: whole(span), grantedUs, expiryUs };
 }
 
-function touched(text: string, nowUs: number): Omit<Touched, "more"> {
+function heartbeatReply(text: string, nowUs: number): Omit<HeartbeatReply, "more"> {
   const [[waiting = "", count = ""], afterCounts] = words(text, 2);
   const grants: PushedGrant[] = [];
   // A damaged count may be huge, so the length of the text limits it.
   const most = Math.min(5 * whole(count), afterCounts.length + 1);
   const [fields, rest] = words(afterCounts, most);
   for (let at = 0; at < fields.length; at += 5) grants.push(pushedGrant(fields.slice(at, at + 5)));
-  return { type: "touched", grants, waiting: whole(waiting), ...blockage(rest, nowUs) };
+  return { type: "heartbeat", grants, waiting: whole(waiting), ...blockage(rest, nowUs) };
 }
 
 function view(answered: unknown, nowUs: number): View {

@@ -3,7 +3,7 @@
 --
 -- returns: the time; a line with the JSON of the key to go on after, or null at the end; then a
 -- line [key, view] for each name.
-create or replace function holdfast.list_2(
+create or replace function holdfast.list_3(
   namespace text, prefix text, after text, max_rows integer
 ) returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -11,7 +11,7 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-  now_us constant bigint := holdfast.clock_2();
+  now_us constant bigint := holdfast.clock_3();
   r holdfast.name;
   view jsonb;
   looked integer := 0;
@@ -19,7 +19,7 @@ declare
   following text;
 begin
   for r in select * from holdfast.name o
-    where o.namespace = list_2.namespace and o.key >= prefix and o.key > after order by o.key
+    where o.namespace = list_3.namespace and o.key >= prefix and o.key > after order by o.key
   loop
     exit when not starts_with(r.key, prefix);
     if looked = max_rows then exit; end if;
@@ -30,7 +30,7 @@ begin
     end if;
     -- A damaged row is a line of its own, which the client cannot read and reports.
     begin
-      view := holdfast.view_2(r, now_us);
+      view := holdfast.view_3(r, now_us);
     exception when data_exception then
       view := to_jsonb(sqlerrm);
     end;

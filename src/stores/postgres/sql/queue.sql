@@ -7,23 +7,23 @@
 -- for dead is passed over until its next word, and one that is taken for alive costs an offer.
 
 -- The key of this connection; null behind a pooler that lends it for one transaction.
-create or replace function holdfast.connection_2() returns bigint language sql stable as $$
+create or replace function holdfast.connection_3() returns bigint language sql stable as $$
   select nullif(current_setting('holdfast.connection', true), '')::bigint
 $$;
 
 -- Whether a push may reach the client of this connection. Locks of one session never conflict, so
 -- the lock of this connection proves nothing here.
-create or replace function holdfast.is_reachable_2(connection bigint) returns boolean
+create or replace function holdfast.is_reachable_3(connection bigint) returns boolean
 language sql volatile as $$
-  select case when connection is null or connection = holdfast.connection_2() then true
+  select case when connection is null or connection = holdfast.connection_3() then true
     else not pg_try_advisory_xact_lock_shared(connection) end
 $$;
 
-create or replace function holdfast.enqueue_2(
-  inout r holdfast.name, w holdfast.waiter, touch bigint, now_us bigint
+create or replace function holdfast.enqueue_3(
+  inout r holdfast.name, w holdfast.waiter, heartbeat bigint, now_us bigint
 ) language plpgsql as $$
 declare
-  gone constant bigint := now_us + holdfast.silent_periods_2() * touch;
+  gone constant bigint := now_us + holdfast.silent_periods_3() * heartbeat;
 begin
   r.place := r.place + 1;
   r.silent := case when r.waiting = 0 then gone else least(r.silent, gone) end;
@@ -34,15 +34,16 @@ begin
   w.since := now_us;
   insert into holdfast.waiter values (w.*);
   insert into holdfast.client as c
-    values (r.namespace, r.key, w.client, r.place, touch, gone, 1, false, holdfast.connection_2())
+    values (r.namespace, r.key, w.client, r.place, heartbeat, gone, 1, false,
+      holdfast.connection_3())
     on conflict (namespace, key, id) do update set
       waiting = c.waiting + 1,
-      touch = greatest(c.touch, excluded.touch),
+      heartbeat = greatest(c.heartbeat, excluded.heartbeat),
       gone = greatest(c.gone, excluded.gone);
 end $$;
 
 -- Removes a waiter, and with its last one the client.
-create or replace function holdfast.drop_waiter_2(inout r holdfast.name, w holdfast.waiter)
+create or replace function holdfast.drop_waiter_3(inout r holdfast.name, w holdfast.waiter)
 language plpgsql as $$
 begin
   delete from holdfast.waiter v
@@ -62,7 +63,7 @@ end $$;
 -- message that is too long for NOTIFY becomes a question mark: the client asks instead. With a full
 -- queue of messages the commit would fail, and with it the handoff. Any role can fill the queue, so
 -- before that no message is sent: the client asks in time without one.
-create or replace function holdfast.push_2(client text, message text) returns void
+create or replace function holdfast.push_3(client text, message text) returns void
 language sql volatile as $$
   select case when octet_length(client) between 1 and 48
       and pg_notification_queue_usage() < 0.9 then
@@ -72,7 +73,7 @@ $$;
 
 -- Drops what has expired: holders in a slice, tombstones, the mark, and clients that were silent
 -- for too long.
-create or replace function holdfast.expire_2(
+create or replace function holdfast.expire_3(
   inout r holdfast.name, now_us bigint, inout slice integer, out behind boolean
 ) language plpgsql as $$
 declare
@@ -83,29 +84,29 @@ declare
 begin
   behind := false;
   loop
-    l := holdfast.next_to_expire_2(r);
+    l := holdfast.next_to_expire_3(r);
     exit when l.owner is null or l.expiry > now_us;
     if done > 0 then
       behind := slice = 0;
       exit when behind;
       slice := slice - 1;
     end if;
-    r := holdfast.lapse_2(r, l);
+    r := holdfast.lapse_3(r, l);
     done := done + 1;
   end loop;
   if r.last_tombstone > 0 then
     delete from holdfast.tombstone t where t.ctid = any (array(
       select o.ctid from holdfast.tombstone o
         where o.namespace = r.namespace and o.key = r.key and o.until <= now_us
-        order by o.until limit holdfast.max_tombstones_2()));
+        order by o.until limit holdfast.max_tombstones_3()));
     get diagnostics dropped = row_count;
-    if r.last_tombstone <= now_us and dropped < holdfast.max_tombstones_2() then
+    if r.last_tombstone <= now_us and dropped < holdfast.max_tombstones_3() then
       r.last_tombstone := 0;
     end if;
   end if;
   if r.mark_until <= now_us then r.mark_until := null; end if;
   if r.waiting = 0 or r.silent > now_us then return; end if;
-  for step in 1 .. holdfast.max_dropped_2() loop
+  for step in 1 .. holdfast.max_dropped_3() loop
     delete from holdfast.client c where c.ctid = (
       select o.ctid from holdfast.client o
         where o.namespace = r.namespace and o.key = r.key and o.gone <= now_us
@@ -123,7 +124,7 @@ end $$;
 
 -- Serves the queue from its head for as long as the head fits. With a mark, every waiter is told
 -- instead that the work is done. No name is handed off before `grants_from` (run.sql).
-create or replace function holdfast.serve_2(
+create or replace function holdfast.serve_3(
   inout r holdfast.name, now_us bigint, grants_from bigint, inout slice integer,
   inout behind boolean
 ) language plpgsql as $$
@@ -146,10 +147,10 @@ begin
           order by c.place limit 1);
     exit when not found;
     w := head.waiter;
-    token := holdfast.next_token_2(r.last, now_us);
-    exit when r.mark_until is null and (token > holdfast.max_token_2()
-      or not holdfast.is_free_2(r)
-        and not holdfast.may_join_2(r, w.exclusive, w.weight, w.weight_limit));
+    token := holdfast.next_token_3(r.last, now_us);
+    exit when r.mark_until is null and (token > holdfast.max_token_3()
+      or not holdfast.is_free_3(r)
+        and not holdfast.may_join_3(r, w.exclusive, w.weight, w.weight_limit));
     if done > 0 then
       behind := slice = 0;
       exit when behind;
@@ -157,16 +158,16 @@ begin
     end if;
     done := done + 1;
     if r.mark_until is not null then
-      r := holdfast.drop_waiter_2(r, w);
-      perform holdfast.push_2(w.client,
+      r := holdfast.drop_waiter_3(r, w);
+      perform holdfast.push_3(w.client,
         json_build_array('m', r.key, w.owner, r.mark_token, r.mark_meta)::text);
-    elsif holdfast.is_reachable_2(head.connection) then
-      r := holdfast.drop_waiter_2(r, w);
-      if not holdfast.is_noted_2(w.ttl, now_us) then
-        perform holdfast.note_2(w.ttl, now_us);
+    elsif holdfast.is_reachable_3(head.connection) then
+      r := holdfast.drop_waiter_3(r, w);
+      if not holdfast.is_noted_3(w.ttl, now_us) then
+        perform holdfast.note_3(w.ttl, now_us);
       end if;
-      r := holdfast.put_holder_2(r, w.exclusive, holdfast.offer_to_2(w, token, now_us));
-      perform holdfast.push_2(w.client, json_build_array(
+      r := holdfast.put_holder_3(r, w.exclusive, holdfast.offer_to_3(w, token, now_us));
+      perform holdfast.push_3(w.client, json_build_array(
         'g', r.key, w.owner, token, w.span, now_us, now_us + w.offer)::text);
     else
       update holdfast.client c set suspect = true

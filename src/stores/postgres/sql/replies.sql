@@ -1,7 +1,7 @@
 -- Replies as texts. The first letter says which, a JSON array has the rest (codec.ts). No reply has
 -- a line break: they are told apart by it.
 
-create or replace function holdfast.holder_json_2(h holdfast.lease, is_exclusive boolean,
+create or replace function holdfast.holder_json_3(h holdfast.lease, is_exclusive boolean,
   now_us bigint) returns jsonb language sql stable as $$
   select jsonb_build_array(h.expiry - now_us, h.token, h.span,
     case when is_exclusive then 'x' else 's' end, h.weight, h.weight_limit, now_us - h.granted,
@@ -10,26 +10,26 @@ $$;
 
 -- The blockage of the request `w`: the holder that expires first, and the time until then. If no
 -- holder is in its way, the time until names are granted again.
-create or replace function holdfast.blockage_2(
+create or replace function holdfast.blockage_3(
   r holdfast.name, w holdfast.waiter, now_us bigint, grants_from bigint
 ) returns jsonb language plpgsql as $$
 declare
-  l holdfast.lease := holdfast.next_to_expire_2(r);
+  l holdfast.lease := holdfast.next_to_expire_3(r);
 begin
   if l.owner is null or now_us < grants_from
-    and holdfast.may_join_2(r, w.exclusive, w.weight, w.weight_limit) then
+    and holdfast.may_join_3(r, w.exclusive, w.weight, w.weight_limit) then
     return jsonb_build_array(greatest(0, grants_from - now_us));
   end if;
-  return holdfast.holder_json_2(l, r.shared = 0, now_us);
+  return holdfast.holder_json_3(l, r.shared = 0, now_us);
 end $$;
 
-create or replace function holdfast.mark_json_2(r holdfast.name, now_us bigint) returns jsonb
+create or replace function holdfast.mark_json_3(r holdfast.name, now_us bigint) returns jsonb
 language sql stable as $$
   select case when r.mark_until > now_us then
     jsonb_build_array(r.mark_token, r.mark_until - now_us, r.mark_meta) end
 $$;
 
-create or replace function holdfast.renewed_2(
+create or replace function holdfast.renewed_3(
   l holdfast.lease, waiting integer, now_us bigint
 ) returns text language sql stable as $$
   select 'N[' || l.expiry - now_us || case when waiting > 0 then ',true,' else ',false,' end ||
@@ -38,7 +38,7 @@ $$;
 
 -- `next` is the holder that expires first, perhaps one that was just served; `more`: there are
 -- more waiters to serve.
-create or replace function holdfast.released_2(
+create or replace function holdfast.released_3(
   was_held boolean, next holdfast.lease, more boolean, now_us bigint
 ) returns text language sql stable as $$
   select 'R' || json_build_array(was_held, case when next.owner is null or next.confirmed then 0
@@ -46,7 +46,7 @@ create or replace function holdfast.released_2(
 $$;
 
 -- The reply to a renewal or confirm without a holder: whether it was revoked, and why.
-create or replace function holdfast.gone_2(r holdfast.name, ended text, now_us bigint)
+create or replace function holdfast.gone_3(r holdfast.name, ended text, now_us bigint)
 returns text language plpgsql as $$
 declare
   why text;
@@ -60,16 +60,16 @@ begin
 end $$;
 
 -- The state of a name: [holders, waiters, mark].
-create or replace function holdfast.view_2(r holdfast.name, now_us bigint) returns jsonb
+create or replace function holdfast.view_3(r holdfast.name, now_us bigint) returns jsonb
 language plpgsql as $$
 declare
   holders jsonb := '[]';
   waiters jsonb := '[]';
 begin
   if (r.lease).expiry > now_us then
-    holders := jsonb_build_array(holdfast.holder_json_2(r.lease, true, now_us));
+    holders := jsonb_build_array(holdfast.holder_json_3(r.lease, true, now_us));
   elsif r.shared > 0 then
-    select coalesce(jsonb_agg(holdfast.holder_json_2(holdfast.as_lease_2(h), false, now_us)
+    select coalesce(jsonb_agg(holdfast.holder_json_3(holdfast.as_lease_3(h), false, now_us)
         order by h.token), '[]')
       into holders from holdfast.holder h
       where h.namespace = r.namespace and h.key = r.key and h.expiry > now_us;
@@ -80,5 +80,5 @@ begin
       into waiters from holdfast.waiter w
       where w.namespace = r.namespace and w.key = r.key;
   end if;
-  return jsonb_build_array(holders, waiters, holdfast.mark_json_2(r, now_us));
+  return jsonb_build_array(holders, waiters, holdfast.mark_json_3(r, now_us));
 end $$;

@@ -17,6 +17,6 @@ begin
 end $$;
 
 insert into holdfast.server (version, system, timeline)
-  values (2, holdfast.system_2(), holdfast.timeline_2()) on conflict do nothing;
+  values (3, holdfast.system_3(), holdfast.timeline_3()) on conflict do nothing;
 -- Not part of the insert: that would lock a row which batches may wait for.
-update holdfast.server set version = 2 where version < 2;
+update holdfast.server set version = 3 where version < 3;

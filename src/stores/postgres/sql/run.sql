@@ -28,12 +28,12 @@
 -- that waits for one of the last two holds all the names it needs, so it is in no cycle.
 
 -- The timeline of the write-ahead log: a promotion starts a new one.
-create or replace function holdfast.timeline_2() returns text
+create or replace function holdfast.timeline_3() returns text
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
 $$;
 
-create or replace function holdfast.system_2() returns text
+create or replace function holdfast.system_3() returns text
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select system_identifier::text from pg_control_system()
 $$;
@@ -41,12 +41,12 @@ $$;
 -- Makes the marker of a new run. Commits were possibly lost if this is another server or timeline,
 -- or if durability was relaxed. Otherwise a crash has lost nothing by itself, but it may have come
 -- while names were not granted yet: the logged row keeps until when.
-create or replace function holdfast.start_run_2(now_us bigint) returns void
+create or replace function holdfast.start_run_3(now_us bigint) returns void
 language plpgsql as $$
 declare
   s holdfast.server;
-  this_system constant text := holdfast.system_2();
-  this_timeline constant text := holdfast.timeline_2();
+  this_system constant text := holdfast.system_3();
+  this_timeline constant text := holdfast.timeline_3();
   is_same boolean;
 begin
   select * into s from holdfast.server for update;
@@ -72,29 +72,29 @@ end $$;
 -- Reads the marker. Notes a ttl and relaxed durability for this week, before a grant that needs
 -- it; that commit waits for the disk even where synchronous_commit is off, so no such grant
 -- outlives the change in a crash. Returns the time from which names are granted.
-create or replace function holdfast.note_2(ttl bigint, now_us bigint) returns bigint
+create or replace function holdfast.note_3(ttl bigint, now_us bigint) returns bigint
 language plpgsql as $$
 declare
   m holdfast.marker;
-  counted constant bigint := case when ttl <= holdfast.max_lease_us_2()
-    then least(ttl, holdfast.max_noted_ttl_us_2()) else 0 end;
-  is_relaxed constant boolean := holdfast.is_relaxed_2();
-  this_week constant integer := holdfast.week_2(now_us);
+  counted constant bigint := case when ttl <= holdfast.max_lease_us_3()
+    then least(ttl, holdfast.max_noted_ttl_us_3()) else 0 end;
+  is_relaxed constant boolean := holdfast.is_relaxed_3();
+  this_week constant integer := holdfast.week_3(now_us);
 begin
   select * into m from holdfast.marker o
-    where o.system = holdfast.system_2() and o.timeline = holdfast.timeline_2();
+    where o.system = holdfast.system_3() and o.timeline = holdfast.timeline_3();
   if not found then
-    perform holdfast.start_run_2(now_us);
+    perform holdfast.start_run_3(now_us);
     select * into m from holdfast.marker;
   end if;
-  if m.grants_from > 0 then m.grants_from := holdfast.grants_from_2(m.grants_from, now_us); end if;
+  if m.grants_from > 0 then m.grants_from := holdfast.grants_from_3(m.grants_from, now_us); end if;
   if m.week <> this_week or m.longest < counted or m.relaxed < is_relaxed then
     update holdfast.server s set
       week = this_week,
       -- A clock that was set back forgets nothing.
-      longest = greatest(holdfast.min_noted_ttl_us_2(), counted, case
+      longest = greatest(holdfast.min_noted_ttl_us_3(), counted, case
         when s.week >= this_week then s.longest
-        else (select max(least(w.ttl, holdfast.max_noted_ttl_us_2())) from holdfast.waiter w) end),
+        else (select max(least(w.ttl, holdfast.max_noted_ttl_us_3())) from holdfast.waiter w) end),
       relaxed = is_relaxed or s.week >= this_week and s.relaxed,
       -- However many weeks have passed: the clock may have jumped ahead, and sessions that noted
       -- their ttl before that go on when it is set back.
@@ -116,7 +116,7 @@ end $$;
 -- The time from which names are granted; 0 once it has come. That is kept, because the clock may be
 -- set back afterwards. Where the clock was set back before, the longest ttl passes once more: no
 -- lease that was lost lives longer, and names do not wait for as long as the clock was ahead.
-create or replace function holdfast.grants_from_2(noted bigint, now_us bigint) returns bigint
+create or replace function holdfast.grants_from_3(noted bigint, now_us bigint) returns bigint
 language plpgsql as $$
 declare
   start bigint := 0;
@@ -136,6 +136,6 @@ end $$;
 -- crash loses only the end of the log. Every grant waits for the disk, and with it for all commits
 -- before it. So a release that is lost had no grant of its name after it: the row shows a holder
 -- that has left, until its lease ends, and no other client believes that it holds the name.
-create or replace function holdfast.forgo_disk_2() returns text language sql volatile as $$
+create or replace function holdfast.forgo_disk_3() returns text language sql volatile as $$
   select set_config('synchronous_commit', 'off', true)
 $$;

@@ -19,11 +19,11 @@ create table if not exists holdfast.sweep (
 insert into holdfast.sweep values (true, '-infinity', false, '', '') on conflict do nothing;
 
 -- The pause between two rounds through all rows.
-create or replace function holdfast.sweep_pause_2() returns interval
+create or replace function holdfast.sweep_pause_3() returns interval
 language sql immutable as $$ select interval '10 minutes' $$;
 
 -- A name stays for at least this long after its last grant.
-create or replace function holdfast.min_idle_us_2() returns bigint language sql immutable as $$
+create or replace function holdfast.min_idle_us_3() returns bigint language sql immutable as $$
   select 600000000::bigint
 $$;
 
@@ -36,7 +36,7 @@ $$;
 -- A damaged row stays. Its token would become the floor, from which all names of the namespace
 -- count on. So the floor rises no further than any client can raise a token: a year ahead of the
 -- clock.
-create or replace function holdfast.sweep_names_2(
+create or replace function holdfast.sweep_names_3(
   inout namespace text, inout key text, size integer, age_us bigint
 ) language plpgsql volatile set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
@@ -45,14 +45,14 @@ declare
   idle tid[];
 begin
   select n.namespace, n.key into edge from holdfast.name n
-    where (n.namespace, n.key) > (sweep_names_2.namespace, sweep_names_2.key)
+    where (n.namespace, n.key) > (sweep_names_3.namespace, sweep_names_3.key)
     order by n.namespace, n.key offset size - 1 limit 1;
   select array_agg(locked.ctid) into idle from (
     select n.ctid from holdfast.name n
-      where (n.namespace, n.key) > (sweep_names_2.namespace, sweep_names_2.key)
+      where (n.namespace, n.key) > (sweep_names_3.namespace, sweep_names_3.key)
         and (edge is null or (n.namespace, n.key) <= (edge.namespace, edge.key))
         and n.last not between now_us - age_us and now_us
-        and holdfast.is_row_sound_2(n) and holdfast.is_credible_2(n.last, 0, now_us)
+        and holdfast.is_row_sound_3(n) and holdfast.is_credible_3(n.last, 0, now_us)
         and ((n.lease).owner is null or (n.lease).expiry <= now_us)
         and (n.mark_until is null or n.mark_until <= now_us)
         and n.last_tombstone <= now_us
@@ -63,7 +63,7 @@ begin
     where n.ctid = any (idle)
       and (n.shared = 0 or not exists (select from holdfast.holder h
         where h.namespace = n.namespace and h.key = n.key
-          and (h.expiry > now_us or not holdfast.is_lease_sound_2(holdfast.as_lease_2(h)))))
+          and (h.expiry > now_us or not holdfast.is_lease_sound_3(holdfast.as_lease_3(h)))))
       and (n.waiting = 0 or not exists (select from holdfast.client c
         where c.namespace = n.namespace and c.key = n.key and c.gone > now_us));
   if idle is not null then
@@ -93,7 +93,7 @@ end $$;
 
 -- The same for rows of fences: fence.sql says why no stale token passes afterwards, and which
 -- tokens may raise the floor.
-create or replace function holdfast.sweep_fences_2(
+create or replace function holdfast.sweep_fences_3(
   inout namespace text, inout name text, size integer, age interval
 ) language plpgsql volatile set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
@@ -102,11 +102,11 @@ declare
   idle tid[];
 begin
   select f.namespace, f.name into edge from holdfast.fence_token f
-    where (f.namespace, f.name) > (sweep_fences_2.namespace, sweep_fences_2.name)
+    where (f.namespace, f.name) > (sweep_fences_3.namespace, sweep_fences_3.name)
     order by f.namespace, f.name offset size - 1 limit 1;
   select array_agg(locked.ctid) into idle from (
     select f.ctid from holdfast.fence_token f
-      where (f.namespace, f.name) > (sweep_fences_2.namespace, sweep_fences_2.name)
+      where (f.namespace, f.name) > (sweep_fences_3.namespace, sweep_fences_3.name)
         and (edge is null or (f.namespace, f.name) <= (edge.namespace, edge.name))
         and f.used_at < oldest and holdfast.is_time(f.token)
         and f.token < extract(epoch from oldest) * 1000000
@@ -126,7 +126,7 @@ end $$;
 
 -- Does one slice of at most `size` rows, if one is due and no other client is at it. Returns
 -- whether the next slice is due at once.
-create or replace function holdfast.sweep_2(size integer) returns boolean
+create or replace function holdfast.sweep_3(size integer) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   s holdfast.sweep;
@@ -135,19 +135,19 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then return false; end if;
   -- A time beyond the pause comes from a clock that was set back since then.
   select * into s from holdfast.sweep
-    where due not between clock_timestamp() and clock_timestamp() + holdfast.sweep_pause_2()
+    where due not between clock_timestamp() and clock_timestamp() + holdfast.sweep_pause_3()
     for update skip locked;
   if not found then return false; end if;
   s.due := '-infinity';
   if s.is_at_fences then
     select * into s.namespace, s.key
-      from holdfast.sweep_fences_2(s.namespace, s.key, size, holdfast.fence_age());
+      from holdfast.sweep_fences_3(s.namespace, s.key, size, holdfast.fence_age());
   else
     select * into s.namespace, s.key
-      from holdfast.sweep_names_2(s.namespace, s.key, size, holdfast.min_idle_us_2());
+      from holdfast.sweep_names_3(s.namespace, s.key, size, holdfast.min_idle_us_3());
   end if;
   if s.key is null then
-    if s.is_at_fences then s.due := clock_timestamp() + holdfast.sweep_pause_2(); end if;
+    if s.is_at_fences then s.due := clock_timestamp() + holdfast.sweep_pause_3(); end if;
     s.is_at_fences := not s.is_at_fences;
     s.namespace := '';
     s.key := '';

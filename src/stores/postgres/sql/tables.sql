@@ -48,11 +48,13 @@ begin
   end if;
 end $$;
 
--- The layout of version 1, which was never released, kept the exclusive holder in columns.
+-- Versions 1 and 2 were never released. Version 1 kept the exclusive holder in columns, version 2
+-- had other names for the columns of a client.
 do $$
 begin
-  if exists (select from pg_attribute a where a.attrelid = to_regclass('holdfast.name')
-      and a.attname = 'owner' and not a.attisdropped) then
+  if exists (select from pg_attribute a where not a.attisdropped
+      and (a.attrelid = to_regclass('holdfast.name') and a.attname = 'owner'
+        or a.attrelid = to_regclass('holdfast.client') and a.attname = 'touch')) then
     raise 'The tables of the schema holdfast have the layout of an unreleased version'
       using errcode = 'LF005', hint = 'drop schema holdfast cascade, while no program uses locks.';
   end if;
@@ -62,9 +64,9 @@ end $$;
 do $$
 begin
   -- The terms of a command; those that its verb does not need are null. Times are microseconds.
-  if to_regtype('holdfast.command_2') is null then
-    create type holdfast.command_2 as (
-      -- acquire, confirm, renew, release, touch, inspect or revoke
+  if to_regtype('holdfast.command_3') is null then
+    create type holdfast.command_3 as (
+      -- acquire, confirm, renew, release, heartbeat, inspect or revoke
       verb text,
       -- How many names the command is for: one after the other in the names of the batch.
       names integer,
@@ -74,7 +76,7 @@ begin
       not_after bigint, seen bigint,
       -- acquire; a release that leaves a mark has its meta
       client text, is_exclusive boolean, weight bigint, weight_limit bigint, span bigint,
-      offer bigint, touch bigint, may_wait boolean, meta text,
+      offer bigint, heartbeat bigint, may_wait boolean, meta text,
       -- renew: the client that the lease belongs to from now on, or null
       heir text,
       -- release: the end of the tombstone
@@ -166,7 +168,7 @@ create table if not exists holdfast.client (
   key text collate "C" not null,
   id text collate "C" not null,
   place bigint not null,
-  touch bigint not null,
+  heartbeat bigint not null,
   gone bigint not null,
   waiting integer not null,
   suspect boolean not null,

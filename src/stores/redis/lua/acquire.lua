@@ -61,12 +61,12 @@ if count == 2 and byte(ARGV[2]) == 88 and known[2] and byte(known[2]) ~= 72 and 
     and nowText <= sub(command, 2, 17) and #last == 16 and last < LAST and seen <= last then
     local found = try('HMGET', key, 'k', 'o' .. owner, 'c' .. id)
     local times, waiting, place, next = match(found[1] or '', '^(%d+) (%d+) (%d+) (%d+)$')
-    local touch, base, own = sub(command, 70, 85), place, '0'
-    local gone, isNew = digits(now + 3 * touch), not found[3]
+    local heartbeat, base, own = sub(command, 70, 85), place, '0'
+    local gone, isNew = digits(now + 3 * heartbeat), not found[3]
     if not isNew then
       local before = nil
       before, base, own = match(found[3], '^a(%d+) (%d+) (%d+)$')
-      if not own or sub(before, 17) ~= touch or sub(before, 1, 16) > gone then place = nil end
+      if not own or sub(before, 17) ~= heartbeat or sub(before, 1, 16) > gone then place = nil end
     end
     -- Nobody is silent, nobody was released with a tombstone, and all keys stay long enough.
     if times and place and not found[2] and waiting ~= '0' and sub(times, 1, 16) > nowText
@@ -80,7 +80,7 @@ if count == 2 and byte(ARGV[2]) == 88 and known[2] and byte(known[2]) ~= 72 and 
           if gone < bound then bound = gone end
         end
         local sums = bound .. sub(times, 17) .. ' ' .. waiting + 1 .. ' ' .. spot .. ' ' .. next
-        local client = 'a' .. gone .. touch .. ' ' .. base .. ' ' .. own + 1
+        local client = 'a' .. gone .. heartbeat .. ' ' .. base .. ' ' .. own + 1
         call('HSET', key, 'k', sums, 'o' .. owner, spot, 'c' .. id, client)
         return { nowText, 'Q' .. waiting .. ' ' .. text }
       end

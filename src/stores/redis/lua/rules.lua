@@ -137,7 +137,7 @@ local function clientOf(state, id)
     local text = state.waiting > 0 and get(state, 'c' .. id)
     local letter, times, base, waiting = match(text or '', '^([as])(%d+) (%d+) (%d+)$')
     client = times and #times == 32 and {
-      isSuspect = letter == 's', gone = sub(times, 1, 16), touch = sub(times, 17),
+      isSuspect = letter == 's', gone = sub(times, 1, 16), heartbeat = sub(times, 17),
       base = tonumber(base), waiting = tonumber(waiting),
     }
     state.clients[id] = client
@@ -147,7 +147,7 @@ end
 
 local function putClient(state, id, client)
   local letter = client.isSuspect and 's' or 'a'
-  local times, base = client.gone .. client.touch .. ' ', client.base .. ' '
+  local times, base = client.gone .. client.heartbeat .. ' ', client.base .. ' '
   state.clients[id] = client
   set(state, 'c' .. id, letter .. times .. base .. client.waiting)
 end
@@ -327,7 +327,7 @@ local function lapse(state, holder)
   -- has piled up, it may have spoken since.
   local id = complete(holder).client
   local client = clientOf(state, id)
-  if client and client.gone - SILENT_PERIODS * client.touch < holder.expiry then
+  if client and client.gone - SILENT_PERIODS * client.heartbeat < holder.expiry then
     setSuspect(state, id)
   end
 end
@@ -381,13 +381,13 @@ local function endMs(time) return math.ceil(time / 1000) + 100 end
 
 -- Offers the lock to a waiter. One whose client does not listen is passed over, unless that client
 -- sent this command: it learns of its grants by the reply to a heartbeat.
-local function handOff(state, entry, token, toucher)
+local function handOff(state, entry, token, sender)
   local key, request, text = companion(state, 'q'), entry.request, tokenText(token)
   -- A server that refuses writes fails here: no client hears of a grant that is not written.
   call('ZREM', key, entry.text)
   local times = text .. ' ' .. sub(request, 17, 20) .. ' ' .. nowText .. ' ' .. sub(request, 21, 36)
   local heard = push(entry.client, 'g' .. entry.owner .. ' ' .. times .. ' ' .. state.name)
-  if heard == 0 and entry.client ~= toucher or type(heard) == 'table' then
+  if heard == 0 and entry.client ~= sender or type(heard) == 'table' then
     write('ZADD', key, entry.position, entry.text)
     call('PEXPIREAT', key, endMs(state.keptUntil))
     if type(heard) == 'table' then error(heard) end
@@ -399,7 +399,7 @@ end
 
 -- Serves the queue from its head for as long as the head fits: no waiter overtakes another. With a
 -- mark, every waiter is told that the work is done.
-local function serve(state, toucher)
+local function serve(state, sender)
   local mark, done = state.mark, 0
   while state.waiting > 0 and not state.holder do
     local first, token = head(state), nextToken()
@@ -410,7 +410,7 @@ local function serve(state, toucher)
       dropWaiter(state, first)
       pushNews(state, first.client, 'm', first.owner, tonumber(mark.token), mark.meta)
     else
-      handOff(state, first, token, toucher)
+      handOff(state, first, token, sender)
     end
     done = done + 1
   end
@@ -478,7 +478,7 @@ local function setAlive(state, id)
   local client = state.waiting > 0 and clientOf(state, id)
   if not client then return end
   lookBack(state, client)
-  local gone = digits(now + SILENT_PERIODS * client.touch)
+  local gone = digits(now + SILENT_PERIODS * client.heartbeat)
   -- The time is earlier than before only if the clock was set back.
   if gone < client.gone then watch(state, id, gone) end
   client.gone, client.isSuspect = gone, false
@@ -490,17 +490,17 @@ local function enqueue(state, asked)
   if state.waiting > 0 then checkQueue(state) end
   local id, request = asked.client, asked.request
   local client, position = clientOf(state, id), state.last + 1
-  local touch = sub(request, 37, 52)
+  local heartbeat = sub(request, 37, 52)
   if not state.hasHash then clear(state) end
   if state.waiting == 0 then state.next, state.isQueueNew = 0, true end
   write('ZADD', companion(state, 'q'), position, nowText .. request)
   if not client then
-    local gone = digits(now + SILENT_PERIODS * touch)
-    client = { gone = gone, touch = touch, base = state.last, waiting = 0 }
+    local gone = digits(now + SILENT_PERIODS * heartbeat)
+    client = { gone = gone, heartbeat = heartbeat, base = state.last, waiting = 0 }
     watch(state, id, gone)
   else
-    if touch > client.touch then client.touch = touch end
-    local gone = digits(now + SILENT_PERIODS * touch)
+    if heartbeat > client.heartbeat then client.heartbeat = heartbeat end
+    local gone = digits(now + SILENT_PERIODS * heartbeat)
     if gone > client.gone then client.gone = gone end
   end
   need(state, client.gone)
@@ -566,7 +566,7 @@ end
 
 -- The state of a name, for a command of this owner or this client: what has expired is dropped, and
 -- the queue is served.
-local function open(name, owner, client, toucher)
+local function open(name, owner, client, sender)
   if moving() then error({ reply = '!TRYAGAIN ' .. moving() }) end
   local state = load(name, owner, client)
   local next, done = nextToExpire(state), 0
@@ -577,7 +577,7 @@ local function open(name, owner, client, toucher)
   if state.mark and state.mark.keptUntil <= now then dropMark(state) end
   if state.waiting > 0 and state.bound <= nowText then dropSilent(state) end
   if client ~= '' then setAlive(state, client) end
-  serve(state, toucher)
+  serve(state, sender)
   return state
 end
 
