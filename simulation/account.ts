@@ -32,25 +32,25 @@ export class Account {
   readonly #offers = new Map<string, Map<string, Offer>>();
   /** The clients of all waiters, by name and owner. */
   readonly #places = new Map<string, Map<string, WaitingClient>>();
-  readonly #suspects = new Map<string, Set<string>>();
+  readonly #unresponsive = new Map<string, Set<string>>();
 
   constructor(history: History) {
     this.#history = history;
   }
 
-  /** A lapsed offer makes its client a suspect; any command of the client clears that. */
+  /** A lapsed offer marks its client unresponsive, until the next command of the client. */
   before(nowMs: number, at: Instant, command: Command): void {
     const name = nameOf(command.key);
     const offers = this.#offers.get(name);
     for (const [owner, { client, expiryUs }] of offers ?? []) {
       if (expiryUs > at.us) continue;
       offers?.delete(owner);
-      this.#suspect(nowMs, name, client);
+      this.#passOver(nowMs, name, client);
     }
     this.#dropSilent(nowMs, at, name);
     if ("client" in command) this.#hear(at, name, command.client);
-    if ("client" in command && this.#suspects.get(name)?.delete(command.client)) {
-      this.#history.record(nowMs, { type: "cleared", name, client: command.client });
+    if ("client" in command && this.#unresponsive.get(name)?.delete(command.client)) {
+      this.#history.record(nowMs, { type: "responsive", name, client: command.client });
     }
   }
 
@@ -96,7 +96,7 @@ export class Account {
     if (push.type === "marked") return this.#drop(nowMs, name, push.owner);
     if (push.type !== "granted") return;
     const { client, grant } = push;
-    if (!isSent) return this.#suspect(nowMs, name, client);
+    if (!isSent) return this.#passOver(nowMs, name, client);
     const { owner, token, span, expiryUs } = grant;
     const offered = { token, span, remainingUs: expiryUs - at.us };
     this.#grant(nowMs, at, name, { owner, client }, offered, true);
@@ -108,7 +108,7 @@ export class Account {
     this.#granted.clear();
     this.#offers.clear();
     this.#places.clear();
-    this.#suspects.clear();
+    this.#unresponsive.clear();
   }
 
   #grant(
@@ -175,11 +175,11 @@ export class Account {
     this.#history.record(nowMs, { type: "extended", name, token: BigInt(token), remainingMs });
   }
 
-  #suspect(nowMs: number, name: string, client: string): void {
-    const suspects = this.#suspects.get(name) ?? new Set();
-    this.#suspects.set(name, suspects);
-    if (suspects.has(client)) return;
-    suspects.add(client);
-    this.#history.record(nowMs, { type: "suspected", name, client });
+  #passOver(nowMs: number, name: string, client: string): void {
+    const clients = this.#unresponsive.get(name) ?? new Set();
+    this.#unresponsive.set(name, clients);
+    if (clients.has(client)) return;
+    clients.add(client);
+    this.#history.record(nowMs, { type: "unresponsive", name, client });
   }
 }

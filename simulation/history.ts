@@ -181,9 +181,9 @@ export interface Lapsed {
   readonly token: bigint;
 }
 
-/** The store passes over the waiters of this client, until `cleared`. */
-export interface Suspected {
-  readonly type: "suspected" | "cleared";
+/** The store passes over the waiters of this client while it is unresponsive. */
+export interface Responsiveness {
+  readonly type: "unresponsive" | "responsive";
   readonly name: string;
   readonly client: string;
 }
@@ -251,7 +251,7 @@ export type Happening =
   | Revoked
   | Told
   | Lapsed
-  | Suspected
+  | Responsiveness
   | Stepped
   | VoteRenewed
   | Forgot

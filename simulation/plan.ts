@@ -197,7 +197,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
       [0.05, 2],
     ]),
     maxLocalTurns: chance.pick([2, 3, 32]),
-    // A client that did not confirm an offer is no suspect where the offer was revoked.
+    // A client that did not confirm an offer stays responsive if the offer was revoked.
     revokes: profile !== "crash" && chance.isLucky(profile === "local" ? 0.6 : 0.2),
     weather,
     believesPushes: !isRough && chance.isLucky(0.85),

@@ -32,11 +32,11 @@ describe("first come, first served", () => {
     expect(checkFifo(story.entries)).toEqual([]);
   });
 
-  it("is broken only while the client is no suspect", () => {
-    const suspected = overtaken().at(5).happens({ type: "suspected", name: "a", client: "p" });
-    expect(checkFifo(serve(suspected).entries)).toEqual([]);
-    suspected.at(6).happens({ type: "cleared", name: "a", client: "p" });
-    expect(checkFifo(suspected.entries)).toHaveLength(1);
+  it("is broken only while the client is responsive", () => {
+    const story = overtaken().at(5).happens({ type: "unresponsive", name: "a", client: "p" });
+    expect(checkFifo(serve(story).entries)).toEqual([]);
+    story.at(6).happens({ type: "responsive", name: "a", client: "p" });
+    expect(checkFifo(story.entries)).toHaveLength(1);
   });
 
   it("starts again for a waiter that left, lost its place, or was forgotten", () => {
@@ -51,10 +51,10 @@ describe("first come, first served", () => {
     const broken = (story: Story) => expect(checkFifo(serve(story).entries)).toHaveLength(1);
     broken(overtaken().at(5).withdraws("r/0"));
     broken(overtaken().at(5).happens({ type: "dropped", name: "a", owner: "r/0" }));
-    broken(overtaken().at(5).happens({ type: "suspected", name: "a", client: "q" }));
-    broken(overtaken().at(5).happens({ type: "suspected", name: "b", client: "p" }));
+    broken(overtaken().at(5).happens({ type: "unresponsive", name: "a", client: "q" }));
+    broken(overtaken().at(5).happens({ type: "unresponsive", name: "b", client: "p" }));
     broken(new Story().at(0).happens({ type: "forgot" }).queues("p/0").at(1).queues("q/0"));
-    broken(overtaken().at(15).happens({ type: "suspected", name: "a", client: "p" }));
+    broken(overtaken().at(15).happens({ type: "unresponsive", name: "a", client: "p" }));
   });
 
   it("is broken for a waiter that is granted the lock when it asks again", () => {

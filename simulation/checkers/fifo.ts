@@ -2,7 +2,7 @@
  * First come, first served: no later waiter overtook a waiter that is granted the lock.
  *
  * Excused are:
- * - a grant while the client of the earlier waiter was a suspect: the store passes over clients
+ * - a grant while the client of the earlier waiter was unresponsive: the store passes over clients
  *   that did not confirm an offer, or cannot be reached;
  * - a waiter that lost its place, because it withdrew, its client was silent for too long, or the
  *   store forgot the queue: it is at the end when it asks again.
@@ -18,7 +18,7 @@ interface Place {
 /** The queue of one name. */
 class Queue {
   readonly places = new Map<string, Place>();
-  readonly suspects = new Set<string>();
+  readonly unresponsive = new Set<string>();
 }
 
 export function checkFifo(entries: readonly Entry[]): Violation[] {
@@ -47,11 +47,11 @@ function advance(
     case "dropped":
       queue.places.delete(entry.owner);
       return null;
-    case "suspected":
-      queue.suspects.add(entry.client);
+    case "unresponsive":
+      queue.unresponsive.add(entry.client);
       return null;
-    case "cleared":
-      queue.suspects.delete(entry.client);
+    case "responsive":
+      queue.unresponsive.delete(entry.client);
       return null;
     case "granted":
       return grant(queue, entry);
@@ -64,7 +64,7 @@ function grant(queue: Queue, granted: EntryOf<"granted">): Violation | null {
   const place = queue.places.get(granted.owner);
   for (const other of queue.places.values()) {
     if (other === place) break;
-    if (!queue.suspects.has(other.queued.client)) other.overtakenBy ??= granted;
+    if (!queue.unresponsive.has(other.queued.client)) other.overtakenBy ??= granted;
   }
   queue.places.delete(granted.owner);
   if (!place?.overtakenBy) return null;

@@ -43,16 +43,20 @@ export const ledger: readonly Mutant[] = [
     change: "drop",
   },
   {
-    title: "a lapsed offer makes no suspect",
-    rule: "lapsed-offer-makes-a-suspect",
+    title: "a lapsed offer makes no client unresponsive",
+    rule: "lapsed-offer-makes-client-unresponsive",
     change: "never",
   },
   {
-    title: "a lapse that is noticed late makes a suspect of a client that spoke",
-    rule: "lapsed-offer-makes-a-suspect",
+    title: "a lapse that is noticed late makes a client unresponsive that spoke",
+    rule: "lapsed-offer-makes-client-unresponsive",
     change: { only: 1, of: "&&" },
   },
-  { title: "a suspect is never cleared", rule: "any-word-clears-a-suspect", change: "drop" },
+  {
+    title: "an unresponsive client stays so",
+    rule: "any-command-makes-client-responsive",
+    change: "drop",
+  },
   {
     title: "silent clients keep their places",
     rule: "silent-clients-lose-their-places",

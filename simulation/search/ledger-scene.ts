@@ -118,7 +118,7 @@ export class LedgerScene {
     for (const { owner } of ledger.waiters()) key += `|w${name(owner)}`;
     for (const client of Object.keys(this.heartbeatAt)) {
       const known = ledger.client(client);
-      key += `|c${this.heartbeatAt[client] === this.tick} ${known?.goneUs} ${known?.suspect}`;
+      key += `|c${this.heartbeatAt[client] === this.tick} ${known?.goneUs} ${known?.unresponsive}`;
     }
     for (const { owner, untilUs } of ledger.tombstones()) key += `|t${name(owner)} ${untilUs}`;
     for (const owner of this.queue) key += `|q${name(owner)}`;

@@ -28,7 +28,7 @@ export function execute(scene: LedgerScene, command: Command): Reply {
   };
   const canBeServed = (id: string): boolean => {
     const waiter = ledger.waiter(id);
-    return waiter !== undefined && isInPlace(id) && !ledger.client(waiter.client)?.suspect;
+    return waiter !== undefined && isInPlace(id) && !ledger.client(waiter.client)?.unresponsive;
   };
   for (const { owner, token } of ledger.holders()) {
     if (before.has(token)) continue;

@@ -41,8 +41,8 @@ export interface Confirm extends Addressed {
 export interface Renew extends Addressed {
   readonly type: "renew";
   readonly owner: string;
-  /** The client that is told of a revocation from now on: it resumed the lease of another. */
-  readonly heir?: string;
+  /** The client that resumed the lease of another one: from now on it is told of a revocation. */
+  readonly resumedBy?: string;
   readonly ttlUs: number;
   readonly notAfterUs: number;
   readonly seenToken: number;
@@ -250,8 +250,8 @@ export function hasSameTerms(one: Command, other: Acquire | Renew): one is Acqui
   return (
     one.type === "renew" &&
     other.type === "renew" &&
-    !one.heir &&
-    !other.heir &&
+    !one.resumedBy &&
+    !other.resumedBy &&
     one.notAfterUs === other.notAfterUs &&
     one.seenToken === other.seenToken &&
     one.ttlUs === other.ttlUs

@@ -139,7 +139,7 @@ describe("a client that does not answer", () => {
     expect(trial.inspect().holders.map(({ meta }) => meta)).toEqual(['{"by":"d1"}']);
   });
 
-  it("does not stand in the way of newcomers while it is suspect", () => {
+  it("does not stand in the way of newcomers while it is unresponsive", () => {
     trial.take("h");
     trial.acquire("d1");
     trial.acquire("d2");

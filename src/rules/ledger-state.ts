@@ -54,7 +54,7 @@ export interface WaitingClient {
   /** The store's time at which its silence has lasted too long. */
   goneUs: number;
   /** Its waiters keep their places, but are passed over. */
-  suspect: boolean;
+  unresponsive: boolean;
 }
 
 /** The work of a `once` is done: no acquire is granted before the mark ends. */
@@ -118,7 +118,7 @@ export interface LedgerState {
   waiter(owner: string): Waiter | undefined;
   /** In the order of the queue. */
   waiters(): Iterable<Waiter>;
-  /** The first waiter whose client is not suspect. */
+  /** The first waiter whose client is responsive. */
   head(): Waiter | undefined;
   /** A client that waits already is given the patience of its most patient waiter. */
   enqueue(waiter: Waiter, liveness: { heartbeatUs: number; goneUs: number }): void;

@@ -172,8 +172,8 @@ function renew(state: LedgerState, command: Renew, at: Instant): Reply {
   if (holder.expiryUs > expiryUs) holder.ttlUs = command.ttlUs;
   state.updateHolder(holder);
   // After the update: a holder that was not confirmed stands among those of its old client.
-  if (command.heir !== undefined) {
-    holder.client = command.heir;
+  if (command.resumedBy !== undefined) {
+    holder.client = command.resumedBy;
     state.updateHolder(holder);
   }
   return renewed(state, holder, at);
@@ -295,12 +295,12 @@ function inspect(state: LedgerState, at: Instant): Reply {
   };
 }
 
-/** Any word of a client about a name: its waiters are served again, and its silence starts anew. */
+/** Any command of a client about a name: its waiters are served again, its silence starts again. */
 function alive(state: LedgerState, id: string, at: Instant): void {
   const client = state.client(id);
   if (!client) return;
-  // rule: any-word-clears-a-suspect
-  client.suspect = false;
+  // rule: any-command-makes-client-responsive
+  client.unresponsive = false;
   client.goneUs = at.us + SILENT_PERIODS * client.heartbeatUs;
   state.updateClient(client);
 }

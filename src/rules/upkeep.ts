@@ -81,8 +81,8 @@ export function expire(state: LedgerState, at: Instant, upkeep: Upkeep): void {
 function lapse(state: LedgerState, holder: Holder): void {
   state.dropHolder(holder);
   // The client did not confirm the grant: it is dead or hung, and so are its other waiters.
-  // rule: lapsed-offer-makes-a-suspect
-  if (!holder.confirmed && !hasSpokenSince(state, holder)) suspect(state, holder.client);
+  // rule: lapsed-offer-makes-client-unresponsive
+  if (!holder.confirmed && !hasSpokenSince(state, holder)) markUnresponsive(state, holder.client);
 }
 
 /** Where work has piled up, the client may have spoken between the end of its grant and now. */
@@ -129,7 +129,7 @@ function handOff(state: LedgerState, waiter: Waiter, token: number, at: Instant,
   const grant = { owner, token, span, grantedUs: at.us, expiryUs };
   if (!emit({ type: "granted", client, key: state.key, grant })) {
     // rule: unreachable-waiters-are-passed-over
-    return suspect(state, client);
+    return markUnresponsive(state, client);
   }
   state.dropWaiter(waiter);
   // rule: handoff-uses-up-its-span
@@ -143,9 +143,9 @@ function endWait(state: LedgerState, waiter: Waiter, mark: Mark, emit: Emit): vo
   emit({ type: "marked", client, key: state.key, owner, token: mark.token, meta: mark.meta });
 }
 
-function suspect(state: LedgerState, id: string): void {
+function markUnresponsive(state: LedgerState, id: string): void {
   const client = state.client(id);
-  if (!client || client.suspect) return;
-  client.suspect = true;
+  if (!client || client.unresponsive) return;
+  client.unresponsive = true;
   state.updateClient(client);
 }

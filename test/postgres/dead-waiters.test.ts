@@ -148,7 +148,7 @@ test("a waiter that is cut off is passed over, and keeps its place", async () =>
   await waitUntil(
     async () => {
       const rows = await server.ask(
-        "select from holdfast.client where namespace = $1 and not suspect",
+        "select from holdfast.client where namespace = $1 and not unresponsive",
         [trial.namespace],
       );
       return rows.length === 2;

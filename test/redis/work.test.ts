@@ -189,7 +189,7 @@ describe("accumulated work is done in slices", () => {
     await worksOf(async (count) => {
       const ledger = openLedger();
       await ledger.do(requestOf(KEY, "first", EXCLUSIVE));
-      // Their client is not subscribed: it is suspect as soon as the first waiter is served.
+      // Their client is not subscribed: it is unresponsive as soon as the first waiter is served.
       await ledger.crowd(count, (at) => ({ ...waiter(at), client: "dan" }));
       await ledger.do(waiter(count));
       await listener.subscribe(`${ledger.channels}waiter-${count}`);

@@ -66,7 +66,7 @@ export class Renewals {
     // A later answer is of no use: the lease would be over, or the caller has given up.
     const windowMs = Math.min(claim.ttlMs, claim.storeTimeoutMs);
     const untilMs = runtime.clock.nowMs() + windowMs;
-    const resume = { owner: claim.owner, heir: id };
+    const resume = { owner: claim.owner, resumedBy: id };
     const { reply, sentMs } = await this.#send(key, resume, claim.ttlMs, untilMs);
     if (reply.type !== "renewed" || BigInt(reply.token) !== token) return null;
     const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, claim.ttlMs);
@@ -97,7 +97,7 @@ export class Renewals {
 
   async #send(
     key: string,
-    who: Pick<Renew, "owner" | "heir">,
+    who: Pick<Renew, "owner" | "resumedBy">,
     ttlMs: number,
     untilMs: number,
   ): Promise<Answer<Renew>> {

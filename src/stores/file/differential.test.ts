@@ -105,7 +105,8 @@ function draw(
   }
   if (kind < 55) return { type: "confirm", key, owner };
   if (kind < 58) return { type: "renew", key, owner, ttlUs, notAfterUs, seenToken };
-  if (kind < 62) return { type: "renew", key, owner, heir: client, ttlUs, notAfterUs, seenToken };
+  if (kind < 62)
+    return { type: "renew", key, owner, resumedBy: client, ttlUs, notAfterUs, seenToken };
   if (kind < 85) {
     const keep = next(60) === 0 ? { ttlUs: 60 * MS, meta: '{"by":"once"}' } : null;
     const tombstoneUs = next(5) === 0 ? nowUs + next(100) * MS : 0;

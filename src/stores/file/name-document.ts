@@ -192,7 +192,7 @@ export class NameDocument implements LedgerState {
 
   head(): Waiter | undefined {
     for (const waiter of this.#waiters.values()) {
-      if (!this.#clients.get(waiter.client)?.suspect) return waiter;
+      if (!this.#clients.get(waiter.client)?.unresponsive) return waiter;
     }
     return undefined;
   }
@@ -202,7 +202,7 @@ export class NameDocument implements LedgerState {
     const { client: id } = waiter;
     const client = this.#clients.get(id);
     if (!client) {
-      this.#clients.set(id, { id, heartbeatUs, goneUs, suspect: false, waiting: 1 });
+      this.#clients.set(id, { id, heartbeatUs, goneUs, unresponsive: false, waiting: 1 });
       return;
     }
     client.heartbeatUs = Math.max(client.heartbeatUs, heartbeatUs);
@@ -331,17 +331,17 @@ function readWaiter(entry: unknown): Waiter {
   return { ...readTerms(list(entry)), offerUs: whole(offerUs), sinceUs: whole(sinceUs) };
 }
 
-function clientEntry({ id, heartbeatUs, goneUs, suspect }: Client): unknown[] {
-  return [id, heartbeatUs, goneUs, suspect];
+function clientEntry({ id, heartbeatUs, goneUs, unresponsive }: Client): unknown[] {
+  return [id, heartbeatUs, goneUs, unresponsive];
 }
 
 function readClient(entry: unknown): Client {
-  const [id, heartbeatUs, goneUs, suspect] = list(entry);
+  const [id, heartbeatUs, goneUs, unresponsive] = list(entry);
   return {
     id: text(id),
     heartbeatUs: whole(heartbeatUs),
     goneUs: whole(goneUs),
-    suspect: oneOf(FLAGS, suspect),
+    unresponsive: oneOf(FLAGS, unresponsive),
     waiting: 0,
   };
 }

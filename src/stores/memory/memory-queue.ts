@@ -19,7 +19,7 @@ class ClientQueue implements WaitingClient, HeapItem {
   /** Its place among the client queues by the end of their patience. */
   readonly patience: Patience = { queue: this, heapIndex: -1 };
   goneUs: number;
-  suspect = false;
+  unresponsive = false;
   heapIndex = -1;
 
   constructor(id: string, { heartbeatUs, goneUs }: { heartbeatUs: number; goneUs: number }) {
@@ -38,8 +38,8 @@ class ClientQueue implements WaitingClient, HeapItem {
 }
 
 /**
- * The queue of one name: a queue for each client, and a heap of these by their first waiter. A
- * suspect client leaves the heap with all its waiters in one step, and comes back into its old
+ * The queue of one name: a queue for each client, and a heap of these by their first waiter. An
+ * unresponsive client leaves the heap with all its waiters in one step, and comes back into its old
  * place likewise.
  */
 export class MemoryQueue {
@@ -82,7 +82,7 @@ export class MemoryQueue {
     queue.goneUs = Math.max(queue.goneUs, liveness.goneUs);
     this.#patience.update(queue.patience);
     this.#places.set(waiter.owner, queue.entries.push({ waiter, order: this.#nextOrder++ }));
-    if (queue.heapIndex < 0 && !queue.suspect) this.#ready.push(queue);
+    if (queue.heapIndex < 0 && !queue.unresponsive) this.#ready.push(queue);
   }
 
   remove(waiter: Waiter): void {
@@ -93,14 +93,14 @@ export class MemoryQueue {
     const wasFirst = queue.entries.first === place.value;
     queue.entries.remove(place);
     if (queue.waiting === 0) this.#close(queue);
-    else if (wasFirst && !queue.suspect) this.#ready.update(queue);
+    else if (wasFirst && !queue.unresponsive) this.#ready.update(queue);
   }
 
   update(client: WaitingClient): void {
     const queue = this.#byClient.get(client.id);
     if (!queue) return;
     this.#patience.update(queue.patience);
-    if (queue.suspect) this.#ready.remove(queue);
+    if (queue.unresponsive) this.#ready.remove(queue);
     else if (queue.heapIndex < 0) this.#ready.push(queue);
   }
 

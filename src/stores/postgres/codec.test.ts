@@ -23,8 +23,8 @@ function release(key: string, owner: string, tombstoneUs = 0): Release {
   return { type: "release", key, owner, tombstoneUs, keep: null };
 }
 
-function renew(key: string, owner: string, heir?: string): Renew {
-  const terms = { ttlUs: 5, notAfterUs: 6, seenToken: 7, ...(heir && { heir }) };
+function renew(key: string, owner: string, resumedBy?: string): Renew {
+  const terms = { ttlUs: 5, notAfterUs: 6, seenToken: 7, ...(resumedBy && { resumedBy }) };
   return { type: "renew", key, owner, ...terms };
 }
 
@@ -37,7 +37,7 @@ describe("executeStatement", () => {
     expect(subjects).toBe('{"1","2","3","4"}');
   });
 
-  it("starts another one for other terms, another heir, or a name that it has", () => {
+  it("starts another one for other terms, a client that resumed, or a name that it has", () => {
     const sizesOf = (...commands: Command[]): (string | undefined)[] => {
       return commandsOf(...commands).map((record) => record.split(",")[1]);
     };

@@ -33,7 +33,7 @@ interface Run {
 /** The fields of `holdfast.command_3` (sql/tables.sql), in their order. */
 const FIELDS = [
   ...["ttl", "not_after", "seen", "client", "is_exclusive", "weight", "weight_limit", "span"],
-  ...["offer", "heartbeat", "may_wait", "meta", "heir", "tombstone", "reason"],
+  ...["offer", "heartbeat", "may_wait", "meta", "resumed_by", "tombstone", "reason"],
 ] as const;
 type Terms = Readonly<Record<string, string>>;
 
@@ -89,12 +89,12 @@ function termsOf(command: Command): Terms {
         meta: command.meta,
       };
     case "renew": {
-      const { ttlUs, notAfterUs, seenToken, heir } = command;
+      const { ttlUs, notAfterUs, seenToken, resumedBy } = command;
       return {
         ttl: carried(ttlUs),
         not_after: fromZero(notAfterUs),
         seen: fromZero(seenToken),
-        ...(heir !== undefined && { heir }),
+        ...(resumedBy !== undefined && { resumed_by: resumedBy }),
       };
     }
     case "release": {

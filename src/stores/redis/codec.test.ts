@@ -125,14 +125,14 @@ describe("a batch", () => {
     expect(encode([acquire, changed])[1]).not.toContain('"p');
   });
 
-  it("says a renewal in full that has another term, or an heir", () => {
+  it("says a renewal in full that has another term, or a client that resumed", () => {
     const other = (given: object): Command => ({ ...renew, owner: "p", ...given }) as Command;
     expect(encode([renew, other({})])[1]).toBe('"p ');
-    for (const given of [{ ttlUs: 2 }, { notAfterUs: 2 }, { seenToken: 2 }, { heir: "c" }]) {
+    for (const given of [{ ttlUs: 2 }, { notAfterUs: 2 }, { seenToken: 2 }, { resumedBy: "c" }]) {
       expect(encode([renew, other(given)])[1]).toMatch(/^\d/);
     }
-    // The heir of the first renewal is none of the second one's.
-    expect(encode([other({ heir: "c" }), renew])[1]).toMatch(/^\d/);
+    // Only the first renewal is by a client that resumed.
+    expect(encode([other({ resumedBy: "c" }), renew])[1]).toMatch(/^\d/);
   });
 });
 

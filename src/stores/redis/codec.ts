@@ -92,7 +92,7 @@ export class Encoder {
     return commands.map((command) => {
       if (spelled && hasSameTerms(command, spelled)) return `"${command.owner} `;
       spelled = undefined;
-      if (command.type === "acquire" || (command.type === "renew" && !command.heir)) {
+      if (command.type === "acquire" || (command.type === "renew" && !command.resumedBy)) {
         spelled = command;
       }
       return this.encodeOne(command);
@@ -108,8 +108,8 @@ export class Encoder {
       case "confirm":
         return `${NO_TIMES}${CONFIRM}${command.owner} `;
       case "renew": {
-        const { owner, ttlUs, heir } = command;
-        const channel = heir === undefined ? "" : this.#channelPrefix + heir;
+        const { owner, ttlUs, resumedBy } = command;
+        const channel = resumedBy === undefined ? "" : this.#channelPrefix + resumedBy;
         return `${this.#times(command)}${digits(ttlUs)}${owner} ${channel}`;
       }
       case "release": {

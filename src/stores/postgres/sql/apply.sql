@@ -88,7 +88,7 @@ begin
   end if;
   if r.waiting > 0 then
     if c.verb in ('acquire', 'heartbeat') then
-      update holdfast.client o set suspect = false,
+      update holdfast.client o set unresponsive = false,
         gone = now_us + holdfast.silent_periods_3() * o.heartbeat,
         connection = holdfast.connection_3()
         where o.namespace = r.namespace and o.key = r.key and o.id = coalesce(c.client, subject)

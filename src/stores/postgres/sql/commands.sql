@@ -75,7 +75,7 @@ begin
   elsif now_us >= grants_from and (holdfast.is_free_3(r)
       or holdfast.may_join_3(r, c.is_exclusive, c.weight, c.weight_limit))
     and not (r.waiting > 0 and exists (select from holdfast.client o
-      where o.namespace = r.namespace and o.key = r.key and not o.suspect)) then
+      where o.namespace = r.namespace and o.key = r.key and not o.unresponsive)) then
     r := holdfast.put_holder_3(
       r, c.is_exclusive, holdfast.lease_of_3(c, asker, token, now_us));
     reply := 'G' || token;
@@ -131,7 +131,7 @@ begin
     return;
   end if;
   if c.verb = 'renew' then
-    l := holdfast.extended_3(l, c.ttl, c.heir, now_us);
+    l := holdfast.extended_3(l, c.ttl, c.resumed_by, now_us);
     r := holdfast.update_holder_3(r, l);
   else
     x := holdfast.confirm_3(r, l, now_us);
@@ -212,7 +212,7 @@ begin
       select v.* into w from holdfast.waiter v
         where v.namespace = r.namespace and v.key = r.key and v.place = (
           select min(c.place) from holdfast.client c
-            where c.namespace = r.namespace and c.key = r.key and not c.suspect);
+            where c.namespace = r.namespace and c.key = r.key and not c.unresponsive);
     end if;
   end if;
   return 'T' || jsonb_build_array(coalesce(waiting, 0),

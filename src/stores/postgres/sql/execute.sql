@@ -55,7 +55,7 @@ begin
     for x in
       update holdfast.name o set
         last = holdfast.learned_3(o.last, c.seen, now_us),
-        lease = holdfast.extended_3(o.lease, c.ttl, c.heir, now_us)
+        lease = holdfast.extended_3(o.lease, c.ttl, c.resumed_by, now_us)
       from holdfast.rows_of_3(apply_to_many_3.namespace, names, subjects) u
       where o.ctid = u.row_id and holdfast.may_extend_3(o, c, now_us)
         and holdfast.is_held_by_3(o, u.subject, now_us)
@@ -204,7 +204,7 @@ begin
     elsif c.verb in ('renew', 'confirm') then
       update holdfast.name o set
         last = holdfast.learned_3(o.last, coalesce(c.seen, 0), now_us),
-        lease = holdfast.extended_3(o.lease, c.ttl, c.heir, now_us)
+        lease = holdfast.extended_3(o.lease, c.ttl, c.resumed_by, now_us)
       where o.namespace = execute_3.namespace and o.key = names[1]
         and holdfast.may_extend_3(o, c, now_us) and holdfast.is_held_by_3(o, subjects[1], now_us)
         and holdfast.is_noted_3(coalesce(c.ttl, (o.lease).ttl), now_us)

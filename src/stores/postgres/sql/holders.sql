@@ -75,16 +75,16 @@ begin
   end if;
 end $$;
 
--- Removes an expired holder. One that never confirmed its grant makes its client a suspect, unless
--- the client has spoken since the grant ended.
+-- Removes an expired holder. One that never confirmed its grant makes its client unresponsive,
+-- unless the client has spoken since the grant ended.
 create or replace function holdfast.lapse_3(inout r holdfast.name, l holdfast.lease)
 language plpgsql as $$
 begin
   r := holdfast.drop_holder_3(r, l);
   if l.confirmed or r.waiting = 0 then return; end if;
-  update holdfast.client c set suspect = true
+  update holdfast.client c set unresponsive = true
     where c.namespace = r.namespace and c.key = r.key and c.id = l.client
-      and not c.suspect and c.gone - holdfast.silent_periods_3() * c.heartbeat < l.expiry;
+      and not c.unresponsive and c.gone - holdfast.silent_periods_3() * c.heartbeat < l.expiry;
 end $$;
 
 -- The holder of an owner. One that has expired goes at once, however many are to be dropped before.

@@ -137,13 +137,13 @@ begin
   while r.waiting > 0 loop
     -- An exclusive holder is in the way of every waiter.
     exit when r.mark_until is null and ((r.lease).owner is not null or now_us < grants_from);
-    -- The first waiter whose client is not suspect. As a join, a plan could read the whole queue.
+    -- The first waiter whose client is responsive. As a join, a plan could read the whole queue.
     select v as waiter, (select c.connection from holdfast.client c
         where c.namespace = r.namespace and c.key = r.key and c.id = v.client) as connection
       into head from holdfast.waiter v
       where v.namespace = r.namespace and v.key = r.key and v.place = (
         select c.place from holdfast.client c
-          where c.namespace = r.namespace and c.key = r.key and not c.suspect
+          where c.namespace = r.namespace and c.key = r.key and not c.unresponsive
           order by c.place limit 1);
     exit when not found;
     w := head.waiter;
@@ -170,7 +170,7 @@ begin
       perform holdfast.push_3(w.client, json_build_array(
         'g', r.key, w.owner, token, w.span, now_us, now_us + w.offer)::text);
     else
-      update holdfast.client c set suspect = true
+      update holdfast.client c set unresponsive = true
         where c.namespace = r.namespace and c.key = r.key and c.id = w.client;
     end if;
   end loop;

@@ -190,13 +190,13 @@ $$;
 -- A lease after a renewal or, where the new ttl is null, after a confirm: the first word of a
 -- waiter about its grant turns the offer window into the full lease, once. Neither shortens it.
 create or replace function holdfast.extended_3(
-  l holdfast.lease, new_ttl bigint, heir text, now_us bigint
+  l holdfast.lease, new_ttl bigint, resumed_by text, now_us bigint
 ) returns holdfast.lease language sql immutable as $$
   select row(l.token, l.granted,
     case when new_ttl is null and l.confirmed then l.expiry
       else greatest(l.expiry, now_us + coalesce(new_ttl, l.ttl)) end,
     coalesce(new_ttl, l.ttl), l.weight, l.weight_limit, l.span, true, l.owner,
-    coalesce(heir, l.client), l.meta)::holdfast.lease
+    coalesce(resumed_by, l.client), l.meta)::holdfast.lease
 $$;
 
 -- Whether a renewal or a confirm may act, but for its holder.

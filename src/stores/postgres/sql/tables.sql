@@ -78,7 +78,7 @@ begin
       client text, is_exclusive boolean, weight bigint, weight_limit bigint, span bigint,
       offer bigint, heartbeat bigint, may_wait boolean, meta text,
       -- renew: the client that the lease belongs to from now on, or null
-      heir text,
+      resumed_by text,
       -- release: the end of the tombstone
       tombstone bigint,
       -- revoke
@@ -162,7 +162,7 @@ create table if not exists holdfast.waiter (
   autovacuum_vacuum_cost_delay = 0);
 
 -- The clients that have waiters at a name. Each row knows the place of the client's first waiter,
--- so a suspect client is passed over in one step, however many of its waiters come first.
+-- so an unresponsive client is passed over in one step, however many of its waiters come first.
 create table if not exists holdfast.client (
   namespace text collate "C" not null,
   key text collate "C" not null,
@@ -171,7 +171,7 @@ create table if not exists holdfast.client (
   heartbeat bigint not null,
   gone bigint not null,
   waiting integer not null,
-  suspect boolean not null,
+  unresponsive boolean not null,
   -- The advisory lock of the connection by which the client spoke last (queue.sql); null where the
   -- client has no connection of its own.
   connection bigint,
@@ -211,7 +211,7 @@ begin
   create unique index if not exists waiter_owner on holdfast.waiter (namespace, key, owner);
   create index if not exists waiter_client on holdfast.waiter (namespace, key, client, place);
   create index if not exists client_place on holdfast.client (namespace, key, place)
-    where not suspect;
+    where not unresponsive;
   create index if not exists client_gone on holdfast.client (namespace, key, gone);
   create index if not exists tombstone_end on holdfast.tombstone (namespace, key, until);
 end $$;

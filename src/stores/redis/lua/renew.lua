@@ -3,8 +3,8 @@
 -- KEYS[1]  the register
 -- ARGV     names; a command for each name; flags, if any
 --          command: notAfter seen ttl (16 digits each; 16 dashes: a confirm of an offer,
---          for the ttl of its request), owner, a space, the channel of the heir that resumed the
---          lease, if any; or `"` owner and a space: as the last command, for another owner
+--          for the ttl of its request), owner, a space, the channel of the client that resumed
+--          the lease, if any; or `"` owner and a space: as the last command, for another owner
 -- Result   a list: the time, a reply for each command, the run id
 --   N token span         renewed for the ttl, and nobody waits
 --   n left waiting token span: renewed    Om missing   Or replaced   Ov reason: revoked
@@ -36,7 +36,7 @@ end
 
 --- @include "digits"
 --- @include "rules"
-local function renew(state, owner, ttl, heir)
+local function renew(state, owner, ttl, resumedBy)
   local holder = holderOf(state, owner)
   if not holder then
     local old = tombstoneOf(state, owner)
@@ -48,10 +48,11 @@ local function renew(state, owner, ttl, heir)
   elseif not holder.confirmed then
     extend(state, holder, sub(holder.text, 50, 65))
   end
-  if heir ~= '' then
-    -- From now on messages go to the channel of the heir.
+  if resumedBy ~= '' then
+    -- From now on messages go to the channel of the client that resumed the lease.
     local stop = select(2, find(holder.text, '^%S+ %S+', 103))
-    holder.text = sub(holder.text, 1, 102) .. owner .. ' ' .. heir .. sub(holder.text, stop + 1)
+    local parties = owner .. ' ' .. resumedBy
+    holder.text = sub(holder.text, 1, 102) .. parties .. sub(holder.text, stop + 1)
     if holder ~= state.holder then set(state, 'h' .. owner, holder.text) end
   end
   local waiting = state.waiting > 0 and ' 1 ' or ' 0 '
@@ -59,19 +60,19 @@ local function renew(state, owner, ttl, heir)
   return times .. tokenOf(holder) .. ' ' .. spanOf(holder)
 end
 
-local owner, heir, seen, ttl, isLate, ends = nil, '', 0, CONFIRM, nil, 0
+local owner, resumedBy, seen, ttl, isLate, ends = nil, '', 0, CONFIRM, nil, 0
 return answer(function(name, command, text)
   if byte(command) == 34 then
     owner = sub(command, 2)
   else
-    owner, heir = match(command, '^(%S+ )(%S*)$', 49)
+    owner, resumedBy = match(command, '^(%S+ )(%S*)$', 49)
     seen, ttl = tonumber(sub(command, 17, 32)), sub(command, 33, 48)
     isLate = nowText > sub(command, 1, 16)
     ends = ttl == CONFIRM and 0 or now + ttl
   end
   -- A lock that nobody waits for.
   if not text or byte(text) ~= 72 or sub(text, 103, 102 + #owner) ~= owner then return nil end
-  if heir ~= '' or isLate or ttl > MAX_TEXT then return nil end
+  if resumedBy ~= '' or isLate or ttl > MAX_TEXT then return nil end
   local expiry = numberOf(sub(text, 2, 17)) + numberOf(sub(text, 50, 65))
   if expiry <= now or expiry > ends then return nil end
   learn(seen)
@@ -85,5 +86,5 @@ end, function(name)
     if isLate then return save(state, 'L') end
     learn(seen)
   end
-  return save(state, renew(state, owner, ttl, heir))
+  return save(state, renew(state, owner, ttl, resumedBy))
 end)

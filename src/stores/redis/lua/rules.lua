@@ -129,15 +129,16 @@ local function need(state, time)
   if time > state.needed then state.needed = time end
 end
 
--- A client that waits: state (a: alive, s: suspect), the end of its patience, the longest heartbeat
--- of its waiters, the last position that was given before it came, how many waiters it has.
+-- A client that waits: state (a: alive, s: unresponsive), the end of its patience, the longest
+-- heartbeat of its waiters, the last position that was given before it came, how many waiters it
+-- has.
 local function clientOf(state, id)
   local client = state.clients[id]
   if client == nil then
     local text = state.waiting > 0 and get(state, 'c' .. id)
     local letter, times, base, waiting = match(text or '', '^([as])(%d+) (%d+) (%d+)$')
     client = times and #times == 32 and {
-      isSuspect = letter == 's', gone = sub(times, 1, 16), heartbeat = sub(times, 17),
+      isUnresponsive = letter == 's', gone = sub(times, 1, 16), heartbeat = sub(times, 17),
       base = tonumber(base), waiting = tonumber(waiting),
     }
     state.clients[id] = client
@@ -146,7 +147,7 @@ local function clientOf(state, id)
 end
 
 local function putClient(state, id, client)
-  local letter = client.isSuspect and 's' or 'a'
+  local letter = client.isUnresponsive and 's' or 'a'
   local times, base = client.gone .. client.heartbeat .. ' ', client.base .. ' '
   state.clients[id] = client
   set(state, 'c' .. id, letter .. times .. base .. client.waiting)
@@ -154,7 +155,7 @@ end
 
 -- The search for the head goes back to the waiters of this client, which it may have passed over.
 local function lookBack(state, client)
-  if client.isSuspect and state.next > client.base then state.next = client.base + 1 end
+  if client.isUnresponsive and state.next > client.base then state.next = client.base + 1 end
 end
 
 local function dropClient(state, id)
@@ -162,10 +163,10 @@ local function dropClient(state, id)
   set(state, 'c' .. id, false)
 end
 
-local function setSuspect(state, id)
+local function setUnresponsive(state, id)
   local client = clientOf(state, id)
   if not client then return end
-  client.isSuspect = true
+  client.isUnresponsive = true
   putClient(state, id, client)
 end
 
@@ -217,9 +218,9 @@ local function checkQueue(state)
   state.waiting, state.clients, state.bound = 0, {}, NEVER
 end
 
--- The first waiter whose client is not suspect, and whether the search for it must go on. Before
--- the position `next` there are only waiters of suspect clients. Until the head is found, no waiter
--- is served, and no new owner is granted the lock before the queue.
+-- The first waiter whose client is responsive, and whether the search for it must go on. Before the
+-- position `next` there are only waiters of unresponsive clients. Until the head is found, no
+-- waiter is served, and no new owner is granted the lock before the queue.
 local function head(state)
   local key, many, passed = companion(state, 'q'), 1, 0
   while state.waiting > 0 do
@@ -234,7 +235,7 @@ local function head(state)
         local field = 'o' .. (match(member, '^(%S+) ', 70) or '')
         -- The owner may have come again since.
         if get(state, field) == found[at + 1] then set(state, field, false) end
-      elseif not clientOf(state, entry.client).isSuspect then
+      elseif not clientOf(state, entry.client).isUnresponsive then
         return entry
       else
         state.next = position + 1
@@ -328,7 +329,7 @@ local function lapse(state, holder)
   local id = complete(holder).client
   local client = clientOf(state, id)
   if client and client.gone - SILENT_PERIODS * client.heartbeat < holder.expiry then
-    setSuspect(state, id)
+    setUnresponsive(state, id)
   end
 end
 
@@ -391,7 +392,7 @@ local function handOff(state, entry, token, sender)
     write('ZADD', key, entry.position, entry.text)
     call('PEXPIREAT', key, endMs(state.keptUntil))
     if type(heard) == 'table' then error(heard) end
-    return setSuspect(state, entry.client)
+    return setUnresponsive(state, entry.client)
   end
   dropWaiter(state, entry)
   grant(state, entry, token, text, false)
@@ -481,7 +482,7 @@ local function setAlive(state, id)
   local gone = digits(now + SILENT_PERIODS * client.heartbeat)
   -- The time is earlier than before only if the clock was set back.
   if gone < client.gone then watch(state, id, gone) end
-  client.gone, client.isSuspect = gone, false
+  client.gone, client.isUnresponsive = gone, false
   putClient(state, id, client)
   need(state, gone)
 end
