@@ -41,6 +41,9 @@ const expressions: readonly string[] = [
   ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
   ...rules.map(({ expr }) => expr),
   ...variables.flatMap(({ definition }) => definition ?? []),
+  ...[...read("docs/runbook.md").matchAll(/^ *```promql\n([\s\S]*?)^ *```$/gm)].map(
+    ([, code = ""]) => code.trim(),
+  ),
 ];
 
 /** The labels that Prometheus adds to all that it scrapes. */
