@@ -2,7 +2,7 @@
 // knows exclusive locks only, and keeps them in a Map; what decides atomically could stand there.
 import { Holdfast } from "holdfast";
 import { conformance } from "holdfast/conformance";
-import { deadlineOf, localRuntime } from "holdfast/store";
+import { deadlineOf, localRuntime, StoreGrant } from "holdfast/store";
 
 const TRAITS = {
   scope: "process",
@@ -21,13 +21,23 @@ class Table {
   lastToken = 0;
 }
 
+/** Whoever learns that the grant is over calls its `end`. */
+class MapGrant extends StoreGrant {
+  span = 1;
+  locator = null;
+
+  constructor(claim, token, deadlineMs) {
+    super(claim, deadlineMs);
+    this.token = token;
+  }
+}
+
 class MapStore {
   name = "map";
   traits = TRAITS;
   runtime = localRuntime;
   #table;
   #grants = new Map();
-  #tellGone = () => {};
 
   constructor(table) {
     this.#table = table;
@@ -53,8 +63,7 @@ class MapStore {
       const row = this.#rowOf(grant);
       if (!row) return { type: "gone", reason: "missing", detail: "" };
       row.expiryMs = Math.max(row.expiryMs, sentMs + ttlMs);
-      const deadlineMs = deadlineOf(sentMs, row.expiryMs - sentMs, ttlMs);
-      grant.deadlineMs = Math.max(grant.deadlineMs, deadlineMs);
+      grant.extend(deadlineOf(sentMs, row.expiryMs - sentMs, ttlMs));
       return { type: "renewed", waiting: false };
     });
   }
@@ -72,10 +81,6 @@ class MapStore {
 
   /** Never called: its leases are not transferable. */
   detach() {}
-
-  onEvent(listener) {
-    this.#tellGone = listener;
-  }
 
   async inspect(space, name) {
     const row = this.#live(keyOf({ space, name }));
@@ -113,7 +118,7 @@ class MapStore {
     this.#table.rows.set(keyOf(claim), { claim, token, grantedMs: sentMs, expiryMs });
     // Before the expiry: clocks run apart, and timers fire early.
     const deadlineMs = deadlineOf(sentMs, claim.ttlMs, claim.ttlMs);
-    const grant = { type: "granted", claim, token, span: 1, deadlineMs, locator: null };
+    const grant = new MapGrant(claim, token, deadlineMs);
     this.#grants.set(claim.owner, grant);
     return grant;
   }
@@ -133,7 +138,7 @@ class MapStore {
   #onRevoked(owner, detail) {
     const grant = this.#grants.get(owner);
     this.#grants.delete(owner);
-    if (grant) this.#tellGone({ type: "gone", grant, reason: "revoked", detail });
+    grant?.end({ reason: "revoked", detail });
   }
 
   /** Until the next try, or the end of the wait. */

@@ -48,7 +48,7 @@ export const lease: readonly Mutant[] = [
     title: "no answer is a loss",
     rule: "unknown-is-not-lost",
     change: {
-      becomes: 'if (renewal.type !== "renewed") return this.#lose(held, REPLACED);',
+      becomes: 'if (renewal.type !== "renewed") return this.#end(held, REPLACED);',
       why: "A renewal without an answer has no reason of a loss.",
     },
   },

@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { parse } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isQuick } from "../../test/fixtures/depth.js";
+import { ScriptedGrant } from "../../test/fixtures/scripted-store.js";
 import type { Grant, Store } from "../contract/store.js";
 import { MemorySpace, memoryStore } from "../stores/memory/index.js";
 import { altered } from "./altered.js";
@@ -55,14 +56,10 @@ interface Defect {
 const DEFECTS: Record<string, Defect> = {
   "grants every request": {
     alter: (store) => ({
-      acquire: async (claim) => ({
-        type: "granted",
-        claim,
-        token: ++lastToken,
-        span: 1,
-        deadlineMs: store.runtime.clock.nowMs() + claim.ttlMs,
-        locator: null,
-      }),
+      acquire: async (claim) => {
+        lastToken += 1n;
+        return new ScriptedGrant(claim, lastToken, store.runtime.clock.nowMs() + claim.ttlMs);
+      },
     }),
     caughtBy: [
       "a try takes a free lock and never waits for a held one",
@@ -179,7 +176,12 @@ const DEFECTS: Record<string, Defect> = {
     caughtBy: ["revoke ends the lease with the given token only, and its holder is told at once"],
   },
   "does not tell the holder of a revocation": {
-    alter: () => ({ onEvent: () => {} }),
+    alter: (store) => ({
+      async acquire(claim, wait) {
+        const result = await store.acquire(claim, wait);
+        return result.type === "granted" ? Object.assign(result, { end: () => {} }) : result;
+      },
+    }),
     caughtBy: ["revoke ends the lease with the given token only, and its holder is told at once"],
     isSlow: true,
   },

@@ -84,8 +84,31 @@ export interface Grant {
   readonly locator: string | null;
   /** The store passed the lock straight on to this waiter when the last holder released it. */
   readonly isHandoff?: boolean;
-  /** A note of the client, while it keeps the grant. A store leaves it alone. */
-  heldBy?: unknown;
+  /** Hears what becomes of the grant. The client sets it while it keeps the grant. */
+  listener: GrantListener | null;
+  /** Why the grant has ended; null before that. */
+  readonly loss: Loss | null;
+  /**
+   * Ends the grant: whoever learns that it has ended calls this, the store or the client. The first
+   * call sets `loss`, tells the listener, and moves the deadline into the past; others do nothing.
+   */
+  end(loss: Loss): void;
+}
+
+/** Why a grant ended. */
+export interface Loss {
+  /** The reason that the holder is told. */
+  readonly reason: LossReason;
+  /** The reason of a revocation, or more words of the store; may be empty. */
+  readonly detail: string;
+}
+
+/** The part of the client that keeps a grant. */
+export interface GrantListener {
+  /** The grant has ended although nobody here released it. */
+  onEnd(loss: Loss): void;
+  /** The store's renewer has renewed the grant, or got no answer yet. */
+  onRenewal(report: RenewalReport): void;
 }
 
 /** The lock was not granted: it is held, or the work of a `once` is done. */
@@ -128,18 +151,6 @@ export type Renewal =
   /** The store did not answer, or not clearly: the renewal is repeated until the deadline. */
   | { readonly type: "unknown"; readonly error: unknown };
 
-/** The store learned, without being asked, that a grant is over. */
-export interface GoneEvent {
-  /** Tells it from `RenewalEvent`. */
-  readonly type: "gone";
-  /** The very object that `acquire` or `resume` returned. */
-  readonly grant: Grant;
-  /** Why the grant is over. */
-  readonly reason: LossReason;
-  /** The reason of a revocation, or more words of the store; may be empty. */
-  readonly detail: string;
-}
-
 /** The times of a renewal, by the store's clock: it was answered, or was not yet. */
 export interface RenewalReport {
   /** `failed`: no answer yet; it is tried again until the deadline. */
@@ -153,17 +164,6 @@ export interface RenewalReport {
   /** The error of the store, where the renewal failed. */
   readonly error?: unknown;
 }
-
-/** The renewer of the store has renewed a grant, or got no answer yet. */
-export interface RenewalEvent extends RenewalReport {
-  /** Tells it from `GoneEvent`. */
-  readonly type: "renewal";
-  /** The very object that `acquire` or `resume` returned. */
-  readonly grant: Grant;
-}
-
-/** The news of a store that no call waits for. */
-export type StoreEvent = GoneEvent | RenewalEvent;
 
 /** How a grant is to be kept. */
 export interface RenewalTerms {
@@ -188,8 +188,8 @@ export interface Renewer {
    */
   keep(grant: Grant, terms: RenewalTerms): void;
   /**
-   * Tells the listener of `onEvent` before it returns if the grant is known to be gone. The event
-   * that says so may be waiting for an event loop that is blocked.
+   * Ends the grant before it returns if the grant is known to be gone. The message that says so may
+   * be waiting for an event loop that is blocked.
    */
   catchUp(grant: Grant): void;
 }
@@ -289,8 +289,6 @@ export interface Store {
    * by `release`.
    */
   detach(grant: Grant): void;
-  /** One listener, set by the client that owns this store. */
-  onEvent(listener: (event: StoreEvent) => void): void;
   /** Renews grants in a thread of its own; without it, the client sends the renewals. */
   readonly renewer?: Renewer;
 

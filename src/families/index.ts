@@ -20,23 +20,23 @@ export type {
   AcquireResult,
   Busy,
   Claim,
-  GoneEvent,
   Grant,
+  GrantListener,
   HolderView,
   LockView,
+  Loss,
   MarkView,
   Meta,
   Renewal,
-  RenewalEvent,
   RenewalReport,
   RenewalTerms,
   Renewer,
   Store,
-  StoreEvent,
   Traits,
   Wait,
   WaiterView,
 } from "../contract/store.js";
+export { StoreGrant } from "../contract/store-grant.js";
 export type { LossReason } from "../errors/index.js";
 export type { Mode, Occupancy, Request } from "../rules/fits.js";
 export { apply } from "../rules/ledger.js";

@@ -1,17 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
-import type { Grant } from "../contract/store.js";
+import { ScriptedGrant } from "../../test/fixtures/scripted-store.js";
 import { InvalidOptionError } from "../errors/index.js";
 import { decodeHandle, encodeHandle } from "./handle.js";
 
-const grant: Grant = {
-  type: "granted",
-  claim: claimOf("5ecret-0wner", { name: 'a "name" \u{1f512}', transferable: true }),
-  token: 2n ** 60n + 1n,
-  span: 1,
-  deadlineMs: 1,
-  locator: "s/1",
-};
+const asked = claimOf("5ecret-0wner", { name: 'a "name" \u{1f512}', transferable: true });
+const grant = new ScriptedGrant(asked, 2n ** 60n + 1n, 1, { locator: "s/1" });
 
 const encode = (value: unknown): string =>
   `hf1.${Buffer.from(JSON.stringify(value)).toString("base64url")}`;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
+import { ScriptedGrant } from "../../test/fixtures/scripted-store.js";
 import type { Grant } from "../contract/store.js";
 import { type GrantUser, HeldGrant } from "./held-grant.js";
 
@@ -11,16 +12,9 @@ function makeHold(given: Partial<ConstructorParameters<typeof HeldGrant>[3]> = {
   grant: Grant;
 } {
   const claim = claimOf("a");
-  const grant: Grant = {
-    type: "granted",
-    claim,
-    token: 1n,
-    span: 1,
-    deadlineMs: 30_000,
-    locator: null,
-  };
+  const grant = new ScriptedGrant(claim, 1n, 30_000);
   const options = { ttlMs: 30_000, renew: true, graceMs: 0, maxHoldMs: NONE, ...given };
-  return { held: new HeldGrant(grant, user, 1_000, options), grant };
+  return { held: new HeldGrant(grant, user, 1_000, options, { onEnd() {} }), grant };
 }
 
 describe("a hold", () => {

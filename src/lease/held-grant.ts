@@ -1,4 +1,4 @@
-import type { Grant, RenewalReport, RenewalTerms } from "../contract/store.js";
+import type { Grant, GrantListener, Loss, RenewalReport, RenewalTerms } from "../contract/store.js";
 import type { LossReason } from "../errors/index.js";
 import type { Options } from "../options/options.js";
 import { renewAfterMs, retryAfterMs } from "../rules/renewal-pace.js";
@@ -7,12 +7,6 @@ import type { HeldLease, Turn } from "./lease.js";
 
 /** The options that decide how a grant is renewed and when it ends. */
 export type HeldGrantOptions = Pick<Options, "ttlMs" | "renew" | "graceMs" | "maxHoldMs">;
-
-/** Why a grant ended; `detail` is the store's text, or empty. */
-export interface Loss {
-  readonly reason: LossReason;
-  readonly detail: string;
-}
 
 /**
  * A lease or a local queue that uses a held grant; it hears when the grant is about to end and when
@@ -28,14 +22,21 @@ export interface GrantUser {
   onRenewal(report: RenewalReport): void;
 }
 
+/** The lease renewer that keeps the held grant. */
+export interface HeldGrantOwner {
+  /** The grant has ended; called once, unless the held grant is dropped first. */
+  onEnd(held: HeldGrant, loss: Loss): void;
+}
+
 /**
  * A grant that this process holds: its deadline, and when to renew, warn and stop. It outlives a
  * single lease if requests of this process take turns on it.
  */
-export class HeldGrant implements HeapItem, Turn {
+export class HeldGrant implements HeapItem, Turn, GrantListener {
   readonly grant: Grant;
   readonly startMs: number;
   readonly #options: HeldGrantOptions;
+  readonly #owner: HeldGrantOwner;
   /** The store's renewer sends the renewals, not the `LeaseRenewer`. */
   readonly hasRenewer: boolean;
   /** Null until the lease for a new grant is made. */
@@ -68,17 +69,27 @@ export class HeldGrant implements HeapItem, Turn {
     user: GrantUser | null,
     nowMs: number,
     options: HeldGrantOptions,
+    owner: HeldGrantOwner,
     hasRenewer = false,
   ) {
     this.grant = grant;
     this.user = user;
     this.startMs = nowMs;
     this.#options = options;
+    this.#owner = owner;
     this.renews = options.renew;
     this.ttlMs = options.ttlMs;
     this.hasRenewer = hasRenewer;
     this.renewMs = this.renewalDueMs(nowMs);
     this.plan();
+  }
+
+  onEnd(loss: Loss): void {
+    this.#owner.onEnd(this, loss);
+  }
+
+  onRenewal(report: RenewalReport): void {
+    this.user?.onRenewal(report);
   }
 
   /** The token of the first turn. */

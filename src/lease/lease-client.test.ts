@@ -246,7 +246,8 @@ describe("a grant that has ended on its way", () => {
     const { lease } = await trial.holdWith(10n, { transferable: true });
     const handle = lease.detach();
     vi.spyOn(trial.store, "resume").mockImplementation(async (claim, token) => {
-      return { ...trial.store.grantFor(claim, token), deadlineMs: Number.NEGATIVE_INFINITY };
+      const grant = trial.store.grantFor(claim, token);
+      return Object.assign(grant, { deadlineMs: Number.NEGATIVE_INFINITY });
     });
     expect(await trial.locks.resume(handle)).toBeNull();
     expect(trial.store.released).toHaveLength(1);

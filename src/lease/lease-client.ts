@@ -37,7 +37,7 @@ import {
 } from "./request-options.js";
 import { Waits } from "./waits.js";
 
-/** Stores in use: a store has a single event listener, so it cannot have two clients. */
+/** Stores in use: a client closes its store, so a store cannot have two clients. */
 const taken = new WeakSet<Store>();
 
 export class LeaseClient {

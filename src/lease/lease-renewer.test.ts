@@ -71,7 +71,7 @@ describe("a grant that has ended on its way", () => {
     end(grant);
     expect(leaseRenewer.keep(grant, null, options)).toBeNull();
     expect(store.released).toMatchObject([{ grant, withinMs: 5_000 }]);
-    expect([grant.heldBy, leaseRenewer.leases(), runtime.alarms]).toEqual([undefined, [], 0]);
+    expect([grant.listener, leaseRenewer.leases(), runtime.alarms]).toEqual([null, [], 0]);
   });
 
   it("leaves the hold that it would have replaced alone", () => {
@@ -326,6 +326,22 @@ describe("a renewal that fails", () => {
   });
 });
 
+describe("a grant whose deadline has passed", () => {
+  it("has ended for its store, too", async () => {
+    const { grant } = keep({ renew: false });
+    await runtime.advance(30_000);
+    expect(grant.loss).toEqual({ reason: "expired", detail: "" });
+  });
+
+  it("has ended even if its store made it so that it tells nobody", async () => {
+    const { grant, held, onLost } = keep({ renew: false });
+    Object.assign(grant, { end: () => {} });
+    await runtime.advance(30_000);
+    expect(leaseRenewer.check(held)).toBe(false);
+    expect(onLost).toHaveBeenCalledExactlyOnceWith("expired", "");
+  });
+});
+
 describe("a process that did not run", () => {
   it.each(["block", "sleep"] as const)(
     "ends what is over after a %s, and renews the rest",
@@ -351,7 +367,7 @@ describe("a process that did not run", () => {
   });
 });
 
-describe("an event of the store", () => {
+describe("a grant that the store ends", () => {
   it("ends a lease at once, and no other", () => {
     const [one, other] = [keep(), keep()];
     store.tell(one.grant, "revoked", "stuck");
@@ -361,7 +377,7 @@ describe("an event of the store", () => {
     expect(one.onLost).toHaveBeenCalledTimes(1);
   });
 
-  it("that comes before the grant is kept ends the grant", () => {
+  it("is not kept after that", () => {
     const grant = store.grantFor(claimOf("o", { name: "x", ttlMs: 30_000 }), 1n);
     store.tell(grant, "revoked", "stuck");
     const options = { ttlMs: 30_000, renew: true, graceMs: 0, maxHoldMs: 60_000 };
@@ -369,7 +385,41 @@ describe("an event of the store", () => {
     expect(store.released).toMatchObject([{ grant }]);
   });
 
-  it("is told to the tenant by a store whose release throws at once, too", () => {
+  it("is not kept if it was ended because it ends an older one", () => {
+    const older = keep({}, { name: "x" });
+    const grant = store.grantFor(claimOf("o", { name: "x", ttlMs: 30_000 }), tokens + 1n);
+    older.onLost.mockImplementation(() => store.tell(grant, "revoked", "stuck"));
+    const options = { ttlMs: 30_000, renew: true, graceMs: 0, maxHoldMs: 60_000 };
+    expect(leaseRenewer.keep(grant, null, options)).toBeNull();
+    expect(store.released).toMatchObject([{ grant: older.grant }, { grant }]);
+    expect(leaseRenewer.leases()).toEqual([]);
+  });
+
+  it("during its renewal is not revived by the answer", async () => {
+    const { grant, held, onLost, onRenewal } = keep();
+    let answer = (): void => {};
+    store.onRenew = (grants) =>
+      new Promise((resolve) => {
+        answer = () => resolve(grants.map((one) => store.extend(one)));
+      });
+    await runtime.advance(10_000);
+    store.tell(grant, "revoked", "stuck");
+    answer();
+    await runtime.advance(20_000);
+    expect(leaseRenewer.check(held)).toBe(false);
+    expect(onLost).toHaveBeenCalledExactlyOnceWith("revoked", "stuck");
+    expect(onRenewal).not.toHaveBeenCalled();
+    expect(store.renewed).toHaveLength(1);
+  });
+
+  it("after its release is told to nobody", () => {
+    const { grant, held, onLost } = keep();
+    leaseRenewer.drop(held);
+    store.tell(grant, "revoked", "stuck");
+    expect(onLost).not.toHaveBeenCalled();
+  });
+
+  it("is told to its user by a store whose release throws at once, too", () => {
     const { grant, onLost } = keep();
     store.onRelease = () => {
       throw new Error("closed");

@@ -9,7 +9,7 @@
  * with the clock.
  */
 
-import type { Grant, Renewal, RenewalReport, Store, StoreEvent } from "../contract/store.js";
+import type { Grant, Loss, Renewal, RenewalReport, Store } from "../contract/store.js";
 import { assert, present } from "../errors/assert.js";
 import { StoreError } from "../errors/index.js";
 import { checkDuration } from "../options/options.js";
@@ -20,7 +20,12 @@ import { Heap } from "../time/heap.js";
 import type { Timer } from "../time/timers.js";
 import { WorkUnderWay } from "../time/work-under-way.js";
 import { explain } from "./explain.js";
-import { type GrantUser, HeldGrant, type HeldGrantOptions, type Loss } from "./held-grant.js";
+import {
+  type GrantUser,
+  HeldGrant,
+  type HeldGrantOptions,
+  type HeldGrantOwner,
+} from "./held-grant.js";
 import { HeldGrants } from "./held-grants.js";
 import type { HeldLease } from "./lease.js";
 import { releaseIn } from "./releases.js";
@@ -44,12 +49,10 @@ const MAX_NAP_MS = 1_000;
 const REPLACED: Loss = { reason: "replaced", detail: "" };
 const RESUMED: Loss = { reason: "replaced", detail: "this process resumed it by its handle" };
 
-export class LeaseRenewer {
+export class LeaseRenewer implements HeldGrantOwner {
   readonly #store: Store;
   readonly #heldGrants = new Heap<HeldGrant>((a, b) => a.dueMs < b.dueMs);
   readonly #byName = new HeldGrants();
-  /** Grants that the store ended before they were kept here. */
-  readonly #endedEarly = new WeakSet<Grant>();
   readonly #cleanups = new WorkUnderWay();
   /** Owners that this process gave back, and how long the store may still know them. */
   readonly #givenBack = new Map<string, number>();
@@ -58,7 +61,6 @@ export class LeaseRenewer {
 
   constructor(store: Store) {
     this.#store = store;
-    store.onEvent((event) => this.#onEvent(event));
   }
 
   get store(): Store {
@@ -79,7 +81,7 @@ export class LeaseRenewer {
    * caller may get a lease of it.
    */
   keep(grant: Grant, user: GrantUser | null, options: HeldGrantOptions): HeldGrant | null {
-    assert(!grant.heldBy, "a grant has one HeldGrant");
+    assert(!grant.listener, "a grant has one HeldGrant");
     const { runtime, renewer } = this.#store;
     const nowMs = runtime.clock.exactMs();
     // rule: ended-grant-makes-no-lease
@@ -87,9 +89,14 @@ export class LeaseRenewer {
       this.#giveBack(grant);
       return null;
     }
-    const held = new HeldGrant(grant, user, nowMs, options, renewer !== undefined);
     this.#endOlder(grant);
-    grant.heldBy = held;
+    // A listener of those losses may have revoked this grant.
+    if (grant.loss) {
+      this.#giveBack(grant);
+      return null;
+    }
+    const held = new HeldGrant(grant, user, nowMs, options, this, renewer !== undefined);
+    grant.listener = held;
     this.#byName.add(held);
     this.#heldGrants.push(held);
     renewer?.keep(grant, held.terms);
@@ -122,7 +129,7 @@ export class LeaseRenewer {
     held.isLive = false;
     if (!held.isDetached) this.#noteGivenBack(held.grant, held.ttlMs);
     this.#heldGrants.remove(held);
-    held.grant.heldBy = undefined;
+    held.grant.listener = null;
     this.#byName.remove(held);
   }
 
@@ -139,16 +146,9 @@ export class LeaseRenewer {
     if (held.isLive) this.#store.renewer?.catchUp(held.grant);
     // rule: held-by-the-clock
     if (held.isLive && this.#store.runtime.clock.exactMs() >= held.deadlineMs) {
-      this.#lose(held, held.loss);
+      this.#end(held, held.loss);
     }
     return held.isLive;
-  }
-
-  /**
-   * Another part of the client has learned from the store that the grant has ended.
-   */
-  end(held: HeldGrant, loss: Loss): void {
-    if (held.isLive) this.#lose(held, loss);
   }
 
   /** Renews at once, with a longer or the same ttl. */
@@ -186,7 +186,7 @@ export class LeaseRenewer {
    * Whether the store has ended the grant before it was kept: it said so, or granted a newer one.
    */
   #hasEnded(grant: Grant): boolean {
-    if (this.#endedEarly.has(grant)) return true;
+    if (grant.loss) return true;
     return this.#byName.at(grant.claim).some((other) => {
       return other.token > grant.token && !fitTogether(grant, other.grant);
     });
@@ -197,7 +197,7 @@ export class LeaseRenewer {
     for (const older of this.#byName.at(grant.claim)) {
       const isOver = older.token < grant.token && !fitTogether(older.grant, grant);
       // rule: newer-grant-ends-the-older
-      if (isOver && this.check(older)) this.#lose(older, REPLACED);
+      if (isOver && this.check(older)) this.#end(older, REPLACED);
       if (isSame(older.grant, grant)) this.#handOver(older);
     }
   }
@@ -206,7 +206,7 @@ export class LeaseRenewer {
   #handOver(older: HeldGrant): void {
     if (!older.isLive) return;
     if (!older.isDetached) this.detach(older);
-    this.#lose(older, RESUMED);
+    this.#end(older, RESUMED);
   }
 
   #arm(): void {
@@ -234,7 +234,7 @@ export class LeaseRenewer {
       if (!held.isLive) continue;
       // rule: no-renewal-after-the-deadline
       if (nowMs >= held.deadlineMs) {
-        this.#lose(held, held.loss);
+        this.#end(held, held.loss);
         continue;
       }
       if (nowMs >= held.warningMs && held.warn()) this.#warn(held);
@@ -284,7 +284,7 @@ export class LeaseRenewer {
     // rule: unknown-is-not-lost
     if (renewal.type === "gone") {
       held.isUnanswered = false;
-      return this.#lose(held, renewal);
+      return this.#end(held, renewal);
     }
     const isRenewed = renewal.type === "renewed";
     if (request <= held.answered) return this.#onCopy(held, isRenewed, sentMs);
@@ -353,18 +353,14 @@ export class LeaseRenewer {
     this.#heldGrants.update(held);
   }
 
-  #onEvent(event: StoreEvent): void {
-    const held = event.grant.heldBy;
-    if (event.type === "renewal") {
-      if (held instanceof HeldGrant) held.user?.onRenewal(event);
-      return;
-    }
-    if (held instanceof HeldGrant) this.#lose(held, event);
-    // The grant ended before its caller kept it.
-    else this.#endedEarly.add(event.grant);
+  #end(held: HeldGrant, loss: Loss): void {
+    held.grant.end(loss);
+    // A store may have made a grant that tells nobody.
+    if (held.isLive) this.onEnd(held, loss);
   }
 
-  #lose(held: HeldGrant, { reason, detail: told }: Loss): void {
+  /** Every end of a kept grant comes here, whoever found out: see `Grant.end`. */
+  onEnd(held: HeldGrant, { reason, detail: told }: Loss): void {
     const detail = cutReason(told);
     this.drop(held);
     // The last request was not answered before the deadline.

@@ -1,7 +1,7 @@
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
-import type { Grant } from "../contract/store.js";
+import { ScriptedGrant } from "../../test/fixtures/scripted-store.js";
 import { systemTimers } from "../time/timers.js";
 import { HostedGrant } from "./hosted-grant.js";
 import type { FromThread } from "./messages.js";
@@ -15,14 +15,7 @@ function kept() {
   const backlog = new Backlog();
   const outbox = new Outbox<FromThread>(port1, systemTimers.soon, backlog);
   const claim = claimOf("a");
-  const grant: Grant = {
-    type: "granted",
-    claim,
-    token: 1n,
-    span: 1,
-    deadlineMs: 1_000,
-    locator: null,
-  };
+  const grant = new ScriptedGrant(claim, 1n, 1_000);
   const take = (): FromThread[] => {
     const taken: FromThread[] = [];
     for (;;) {

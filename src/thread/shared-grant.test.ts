@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { claimOf } from "../../test/fixtures/ledger-server.js";
+import { ScriptedGrant } from "../../test/fixtures/scripted-store.js";
 import type { Grant } from "../contract/store.js";
 import { SharedGrant } from "./shared-grant.js";
 
 function grantUntil(deadlineMs: number): Grant {
-  return { type: "granted", claim: claimOf("a"), token: 1n, span: 1, deadlineMs, locator: null };
+  return new ScriptedGrant(claimOf("a"), 1n, deadlineMs);
 }
 
 describe("SharedGrant", () => {

@@ -201,7 +201,7 @@ export class StoreHost implements HostedGrantOwner {
       if (!renewal) return { type: "gone", reason: "missing", detail: "" };
       if (renewal.type === "unknown") return { type: "unknown", error: copyOfError(renewal.error) };
       if (renewal.type === "gone" && hosted?.held) {
-        this.#leaseRenewer.end(hosted.held, renewal);
+        hosted.grant.end(renewal);
       }
       return renewal;
     });

@@ -1,4 +1,5 @@
-import type { Claim, Grant, RenewalTerms } from "../contract/store.js";
+import type { Claim, Grant, GrantListener, Loss, RenewalTerms } from "../contract/store.js";
+import { tellEnd } from "../contract/store-grant.js";
 import { assert } from "../errors/assert.js";
 import type { GrantCopy } from "./messages.js";
 import { SharedGrant } from "./shared-grant.js";
@@ -13,6 +14,8 @@ export class ThreadGrant implements Grant {
   readonly isHandoff: boolean;
   /** The number of the grant in the thread of the store. */
   readonly number: number;
+  listener: GrantListener | null = null;
+  loss: Loss | null = null;
   readonly #shared: SharedGrant;
   #isTaken = false;
 
@@ -36,9 +39,16 @@ export class ThreadGrant implements Grant {
     return this.#shared.isOver;
   }
 
-  /** Ends the grant here, before the thread of the store releases it. */
-  end(): void {
+  /** Moves the deadline into the past, and tells nobody yet. */
+  expire(): void {
     this.#shared.end();
+  }
+
+  end(loss: Loss): void {
+    if (this.loss) return;
+    this.loss = loss;
+    tellEnd(this.listener, loss);
+    this.expire();
   }
 
   /**

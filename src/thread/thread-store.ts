@@ -27,7 +27,6 @@ import type {
   RenewalTerms,
   Renewer,
   Store,
-  StoreEvent,
   Traits,
   Wait,
 } from "../contract/store.js";
@@ -93,7 +92,6 @@ export class ThreadStore implements Store, LinkListener {
   readonly #grants = new Map<number, ThreadGrant>();
   /** The waits of acquisitions under way, by the numbers of their calls. */
   readonly #waits = new Map<number, Wait>();
-  #listener: (event: StoreEvent) => void = () => {};
   #isExiting = false;
 
   constructor(opened: Opened, runtime: Runtime, link: ThreadConnection, exitSignal: ExitSignal) {
@@ -105,7 +103,8 @@ export class ThreadStore implements Store, LinkListener {
     this.renewer = {
       keep: (grant, terms) => this.#keep(grant, terms),
       catchUp: (grant) => {
-        if (threadGrant(grant).isOver) this.#catchUp(grant);
+        const own = threadGrant(grant);
+        if (own.isOver) this.#catchUp(own);
       },
     };
     if (opened.explains) this.explain = (error) => this.#explain(error);
@@ -118,7 +117,7 @@ export class ThreadStore implements Store, LinkListener {
   beginExit(): boolean {
     this.#isExiting = true;
     // Before the thread can release them: another process may hold the locks from then on.
-    for (const grant of this.#grants.values()) grant.end();
+    for (const grant of this.#grants.values()) grant.expire();
     const hasWork = this.#grants.size > 0 || this.#link.hasCalls;
     if (!hasWork || this.#link.hasEnded) return false;
     this.#link.tellNow({ type: "exit" });
@@ -177,10 +176,6 @@ export class ThreadStore implements Store, LinkListener {
     this.#link.tell({ type: "detach", grant: threadGrant(grant).number });
   }
 
-  onEvent(listener: (event: StoreEvent) => void): void {
-    this.#listener = listener;
-  }
-
   inspect(space: Space, name: string): Promise<LockView> {
     return this.#link.callWithin(LOOK_MS + WAY_MS, "inspect", space, name);
   }
@@ -219,14 +214,14 @@ export class ThreadStore implements Store, LinkListener {
         const grant = this.#grants.get(message.grant);
         const { reason, detail } = message;
         this.#grants.delete(message.grant);
-        if (grant) this.#listener({ type: "gone", grant, reason, detail });
+        grant?.end({ reason, detail });
         break;
       }
       case "renewal": {
         const grant = this.#grants.get(message.grant);
         const { error, ...report } = message.report;
         const why = error ? { error: errorOf(error) } : {};
-        if (grant) this.#listener({ type: "renewal", grant, ...report, ...why });
+        grant?.listener?.onRenewal({ ...report, ...why });
         break;
       }
       case "published": {
@@ -248,12 +243,10 @@ export class ThreadStore implements Store, LinkListener {
     this.#link.call("release", grant, CLEANUP_MS, undefined).answer.catch(() => {});
   }
 
-  /** The grant has ended: tells why. */
-  #catchUp(grant: Grant): void {
+  /** The grant has ended: tells why, by the thread's message if that is in the port. */
+  #catchUp(grant: ThreadGrant): void {
     this.#link.catchUp();
-    if (!this.#isExiting || grant.heldBy === undefined) return;
-    const why = { reason: "session_ended", detail: "the process exits" } as const;
-    this.#listener({ type: "gone", grant, ...why });
+    if (this.#isExiting) grant.end({ reason: "session_ended", detail: "the process exits" });
   }
 
   #keep(grant: Grant, terms: RenewalTerms): void {

@@ -1,4 +1,4 @@
-import type { GoneEvent } from "../../contract/store.js";
+import type { Loss } from "../../contract/store.js";
 import type { SingleMap } from "../../rules/single-map.js";
 import type { Acquisition } from "./acquisition.js";
 import { LedgerGrant } from "./ledger-grant.js";
@@ -15,8 +15,6 @@ export class Grants {
   /** The owners whose grants another client may keep, the oldest first. */
   readonly #detached = new Set<string>();
   #seenToken = 0;
-  /** Hears of a grant that ended without its holder's doing. */
-  onGone: (event: GoneEvent) => void = () => {};
 
   constructor(owners: Owners) {
     this.#owners = owners;
@@ -63,12 +61,11 @@ export class Grants {
     return !grant.isReleasing && this.#owners.get(grant.claim.owner) === grant;
   }
 
-  lose(grant: LedgerGrant, reason: GoneEvent["reason"], detail: string): void {
+  /** The store has ended the grant, and its release is not under way. */
+  lose(grant: LedgerGrant, reason: Loss["reason"], detail: string): void {
     if (!this.isLive(grant)) return;
     this.#owners.delete(grant.claim.owner);
-    this.onGone({ type: "gone", grant, reason, detail });
-    // The caller may not have the grant yet: when it gets the grant, the deadline has passed.
-    grant.end();
+    grant.end({ reason, detail });
   }
 
   /** The release of this owner was answered, or is not repeated any more. */

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
 import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
 import { type Watched, watch } from "../../../test/fixtures/outcome.js";
-import type { Busy, GoneEvent, Grant } from "../../contract/store.js";
+import type { Busy, Grant } from "../../contract/store.js";
 import { AcquireWait } from "../../lease/acquire-wait.js";
 import { marginMs } from "../../rules/margin.js";
 import { LedgerStore } from "./ledger-store.js";
@@ -15,7 +15,6 @@ let holder: LedgerStore;
 let held: Grant;
 let arbiter: LedgerArbiter;
 let store: LedgerStore;
-let gone: GoneEvent[];
 
 const forever = (): AcquireWait => new AcquireWait(runtime, Number.POSITIVE_INFINITY, undefined);
 const handOver = (): Promise<boolean> => holder.release(held, 1_000);
@@ -35,8 +34,6 @@ beforeEach(async () => {
   held = grant;
   arbiter = server.connect();
   store = new LedgerStore(arbiter);
-  gone = [];
-  store.onEvent((event) => gone.push(event));
   await store.inspect("lock", "other");
 });
 
@@ -177,7 +174,7 @@ describe("a confirm", () => {
     arbiter.fate = "answered";
     await runtime.advance(2_500);
     expect(grant.deadlineMs).toBeGreaterThan(claimEndMs + 20_000);
-    expect(gone).toEqual([]);
+    expect(grant.loss).toBeNull();
   });
 
   it("is not repeated beyond the offer", async () => {
@@ -209,8 +206,7 @@ describe("a confirm", () => {
     arbiter.pushes = "kept";
     server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });
     await runtime.advance(20);
-    expect(gone).toMatchObject([{ type: "gone", reason: "revoked", detail: "stuck" }]);
-    expect(gone[0]?.grant).toBe(grant);
+    expect(grant.loss).toEqual({ reason: "revoked", detail: "stuck" });
   });
 
   it("that was answered too late is no ground to believe: the request is repeated", async () => {
@@ -247,7 +243,6 @@ describe("a grant that the store calls gone in an answer to an earlier request",
   it("ends where that was the confirm of its offer", async () => {
     arbiter.believesPushes = false;
     store = new LedgerStore(arbiter);
-    store.onEvent((event) => gone.push(event));
     const asked = await queueUpAndAskAgain();
     await runtime.advance(5);
     await handOver();
@@ -258,7 +253,7 @@ describe("a grant that the store calls gone in an answer to an earlier request",
     expect(arbiter.sentOf("confirm")).toHaveLength(1);
     revoke(grant);
     await runtime.advance(20);
-    expect(gone).toMatchObject([{ grant, reason: "revoked", detail: "stuck" }]);
+    expect(grant.loss).toEqual({ reason: "revoked", detail: "stuck" });
     expect(grant.deadlineMs).toBeLessThan(runtime.nowMs);
   });
 
@@ -271,7 +266,7 @@ describe("a grant that the store calls gone in an answer to an earlier request",
     expect(grant).toMatchObject({ type: "granted" });
     revoke(grant);
     await runtime.advance(10);
-    expect(gone).toMatchObject([{ grant, reason: "revoked" }]);
+    expect(grant.loss).toMatchObject({ reason: "revoked" });
     expect(grant.deadlineMs).toBeLessThan(runtime.nowMs);
   });
 });
@@ -387,6 +382,6 @@ describe("a handed-off grant that another answer brings", () => {
     server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });
     await confirm();
     await settled();
-    expect(gone).toMatchObject([{ grant, reason: "revoked", detail: "stuck" }]);
+    expect(grant.loss).toEqual({ reason: "revoked", detail: "stuck" });
   });
 });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf, type LedgerArbiter, LedgerServer } from "../../../test/fixtures/ledger-server.js";
 import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { watch } from "../../../test/fixtures/outcome.js";
-import type { Claim, GoneEvent, Grant, Store } from "../../contract/store.js";
+import type { Claim, Grant, Store } from "../../contract/store.js";
 import { ClosedError, StoreError } from "../../errors/index.js";
 import { AcquireWait } from "../../lease/acquire-wait.js";
 import { marginMs } from "../../rules/margin.js";
@@ -13,7 +13,6 @@ let runtime: ManualRuntime;
 let server: LedgerServer;
 let arbiter: LedgerArbiter;
 let store: LedgerStore;
-let gone: GoneEvent[];
 
 const forever = (): AcquireWait => new AcquireWait(runtime, Number.POSITIVE_INFINITY, undefined);
 
@@ -28,8 +27,6 @@ beforeEach(() => {
   server = new LedgerServer(runtime);
   arbiter = server.connect();
   store = new LedgerStore(arbiter);
-  gone = [];
-  store.onEvent((event) => gone.push(event));
 });
 
 describe("renew", () => {
@@ -111,7 +108,7 @@ describe("renew", () => {
     const renewals = watch(store.renew([other, dead].map((grant) => ({ grant, ttlMs: 30_000 }))));
     await runtime.advance(0);
     expect(renewals.state).toBe("pending");
-    expect(gone).toMatchObject([{ grant: dead, reason: "revoked", detail: "stuck" }]);
+    expect(dead.loss).toEqual({ reason: "revoked", detail: "stuck" });
     expect(dead.deadlineMs).toBe(Number.NEGATIVE_INFINITY);
   });
 });
@@ -295,7 +292,7 @@ describe("a revoked grant", () => {
     const other = new LedgerStore(server.connect());
     expect(await other.revoke("lock", "x", grant.token, "stuck deploy")).toBe(true);
     await runtime.advance(0);
-    expect(gone).toEqual([{ type: "gone", grant, reason: "revoked", detail: "stuck deploy" }]);
+    expect(grant.loss).toEqual({ reason: "revoked", detail: "stuck deploy" });
     // A client that was just given the grant does not keep it yet, and misses the event.
     expect(grant.deadlineMs).toBe(Number.NEGATIVE_INFINITY);
     expect(await other.revoke("lock", "x", grant.token, "again")).toBe(false);
@@ -308,7 +305,7 @@ describe("a grant that its own client revoked", () => {
     arbiter.pushes = "kept";
     // The token of its last turn.
     expect(await store.revoke("lock", "x", grant.token + 4n, "stuck")).toBe(true);
-    expect(gone).toEqual([{ type: "gone", grant, reason: "revoked", detail: "stuck" }]);
+    expect(grant.loss).toEqual({ reason: "revoked", detail: "stuck" });
     expect(other.deadlineMs).toBeGreaterThan(runtime.nowMs);
   });
 
@@ -338,10 +335,10 @@ describe("after the subscription was renewed", () => {
     arbiter.pushes = "kept";
     server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });
     await runtime.advance(100);
-    expect(gone).toEqual([]);
+    expect(grant.loss).toBeNull();
     arbiter.onReset();
     await runtime.advance(0);
-    expect(gone).toMatchObject([{ grant, reason: "revoked", detail: "stuck" }]);
+    expect(grant.loss).toEqual({ reason: "revoked", detail: "stuck" });
   });
 
   it("a grant that is still there is left as it is", async () => {
@@ -350,7 +347,7 @@ describe("after the subscription was renewed", () => {
     await runtime.advance(1_000);
     arbiter.onReset();
     await runtime.advance(0);
-    expect(gone).toEqual([]);
+    expect(grant.loss).toBeNull();
     expect(grant.deadlineMs).toBe(deadlineMs);
   });
 });

@@ -16,7 +16,6 @@ import type { Examination, ExamineRequest } from "../../contract/examination.js"
 import type {
   AcquireResult,
   Claim,
-  GoneEvent,
   Grant,
   LockView,
   Meta,
@@ -100,10 +99,6 @@ export class LedgerStore implements Store {
       const withdrawal = new Withdrawal(released, markOf(keep), withinMs, this.#client, token);
       withdrawal.start(resolve, reject, this.#client.limits);
     });
-  }
-
-  onEvent(listener: (event: GoneEvent) => void): void {
-    this.#client.grants.onGone = listener;
   }
 
   async inspect(space: Space, name: string): Promise<LockView> {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
 import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
-import type { Busy, Claim, GoneEvent, Grant, Traits, Wait } from "../../contract/store.js";
+import type { Busy, Claim, Grant, Traits, Wait } from "../../contract/store.js";
 import { StoreError } from "../../errors/index.js";
 import { NO_LIMIT } from "../../rules/fits.js";
 import { within } from "../../time/timers.js";
@@ -165,12 +165,10 @@ describe("a revocation by the client itself", () => {
   it("ends its grant", async () => {
     isHeld = false;
     const store = openStore();
-    const gone: GoneEvent[] = [];
-    store.onEvent((event) => gone.push(event));
     const seen = acquire({}, store);
     await runtime.advance(10);
     await store.revoke("lock", "x", 2n, "stuck");
-    expect(gone).toMatchObject([{ grant: seen.result, reason: "revoked", detail: "stuck" }]);
+    expect(seen.result).toMatchObject({ loss: { reason: "revoked", detail: "stuck" } });
   });
 
   it.each([

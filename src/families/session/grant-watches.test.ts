@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { claimOf } from "../../../test/fixtures/ledger-server.js";
 import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import { CountedMoment } from "../../../test/fixtures/moment.js";
-import type { GoneEvent } from "../../contract/store.js";
 import { GrantWatches } from "./grant-watches.js";
 import { HeldEntries } from "./held-entries.js";
 import { Queues } from "./queues.js";
@@ -20,7 +19,6 @@ const entry: OwnEntry = {
 };
 
 let watches: GrantWatches;
-let gone: GoneEvent[];
 let grant: SessionGrant;
 const [home, to] = [1, 2].map(() => ({ deadlineMs: 30_000, add: () => {} }) as unknown as Session);
 
@@ -28,8 +26,6 @@ beforeEach(() => {
   const sequencer = { runtime: new ManualRuntime() } as unknown as Sequencer;
   const held = new HeldEntries();
   watches = new GrantWatches(sequencer, new Queues(sequencer, held), held);
-  gone = [];
-  watches.onGone = (event) => gone.push(event);
   grant = new SessionGrant(entry, home as Session, new CountedMoment(1));
   watches.take(grant);
 });
@@ -38,16 +34,15 @@ describe("a grant that moves to another session", () => {
   it("survives the end of that one only if the store was not asked to move it yet", () => {
     grant.move = { to: to as Session, isSent: false };
     watches.onSessionLost(entry, to as Session, "session_ended");
-    expect(gone).toEqual([]);
+    expect(grant.loss).toBeNull();
     grant.move.isSent = true;
     watches.onSessionLost(entry, to as Session, "session_ended");
-    expect(gone).toEqual([{ type: "gone", grant, reason: "session_ended", detail: "" }]);
-    expect(grant.hasEnded).toBe(true);
+    expect(grant.loss).toEqual({ reason: "session_ended", detail: "" });
   });
 
   it("ends with the session that it is in", () => {
     grant.move = { to: to as Session, isSent: false };
     watches.onSessionLost(entry, home as Session, "expired");
-    expect(gone).toHaveLength(1);
+    expect(grant.loss).toMatchObject({ reason: "expired" });
   });
 });

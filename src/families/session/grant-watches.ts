@@ -6,7 +6,6 @@
  * tells of everything since the entry was last seen, so nothing is missed, however late it begins.
  */
 
-import type { GoneEvent } from "../../contract/store.js";
 import type { LossReason } from "../../errors/index.js";
 import type { Timer } from "../../time/timers.js";
 import type { HeldEntries } from "./held-entries.js";
@@ -30,7 +29,6 @@ export class GrantWatches implements EntryOwner {
   #due: Set<SessionGrant> = new Set();
   #next: Set<SessionGrant> = new Set();
   #settling: Timer | undefined;
-  onGone: (event: GoneEvent) => void = () => {};
 
   constructor(sequencer: Sequencer, queues: Queues, held: HeldEntries) {
     this.#sequencer = sequencer;
@@ -85,13 +83,11 @@ export class GrantWatches implements EntryOwner {
     }
   }
 
-  /** The store ended the grant: it ends here, for its watch, its renewals and its holder. */
+  /** The store has ended the grant, and nobody here has released it. */
   lose(grant: SessionGrant, reason: LossReason, detail: string): void {
     if (!this.#isLive(grant)) return;
     this.giveUp(grant);
-    this.onGone({ type: "gone", grant, reason, detail });
-    // The caller may not have the grant yet: when it gets the grant, the deadline has passed.
-    grant.end();
+    grant.end({ reason, detail });
   }
 
   close(): void {

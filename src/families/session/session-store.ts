@@ -14,7 +14,6 @@ import type { Examination, ExamineRequest } from "../../contract/examination.js"
 import type {
   Busy,
   Claim,
-  GoneEvent,
   Grant,
   LockView,
   Meta,
@@ -167,10 +166,6 @@ export class SessionStore implements Store {
     grant.isReleasing = true;
     this.#detached.add(grant.home);
     if (grant.move) this.#detached.add(grant.move.to);
-  }
-
-  onEvent(listener: (event: GoneEvent) => void): void {
-    this.#parts.grants.onGone = listener;
   }
 
   async inspect(space: Space, name: string): Promise<LockView> {

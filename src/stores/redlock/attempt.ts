@@ -215,7 +215,7 @@ export class Acquisition {
     if (!isLate && !this.#isEnded) {
       const grant = new QuorumGrant(claim, this.#keys, ballot, deadlineMs);
       grants.add(grant);
-      if (!grant.hasEnded) return grant;
+      if (!grant.loss) return grant;
       this.#withdraw(claim.owner, ballot, true);
       return null;
     }

@@ -1,4 +1,4 @@
-import type { Claim, GoneEvent } from "../../contract/store.js";
+import type { Claim, Loss } from "../../contract/store.js";
 import { StoreGrant } from "../../contract/store-grant.js";
 import { list } from "../../events/foreign-data.js";
 import { preventsMajority } from "../../rules/majority.js";
@@ -41,7 +41,6 @@ export class Grants {
   readonly #nodes: readonly RedlockNode[];
   readonly #grants = new Map<string, QuorumGrant>();
   readonly #expected = new Map<string, Expected>();
-  onGone: (event: GoneEvent) => void = () => {};
 
   constructor(nodes: readonly RedlockNode[]) {
     this.#nodes = nodes;
@@ -101,13 +100,11 @@ export class Grants {
     }
   }
 
-  /** The grant has no majority any more: it ends here, for its renewals and its holder. */
-  lose(grant: QuorumGrant, reason: GoneEvent["reason"], detail: string): void {
+  /** The grant no longer has a majority, and nobody here has released it. */
+  lose(grant: QuorumGrant, reason: Loss["reason"], detail: string): void {
     if (this.#grants.get(grant.claim.owner) !== grant) return;
     this.#grants.delete(grant.claim.owner);
-    this.onGone({ type: "gone", grant, reason, detail });
-    // The caller may not have the grant yet: when it gets the grant, the deadline has passed.
-    grant.end();
+    grant.end({ reason, detail });
   }
 
   async #lookAfter(grant: QuorumGrant, at: number): Promise<void> {

@@ -4,7 +4,6 @@ import type { Examination, ExamineRequest } from "../../contract/examination.js"
 import type {
   Busy,
   Claim,
-  GoneEvent,
   Grant,
   LockView,
   Meta,
@@ -181,10 +180,6 @@ export class RedlockStore implements Store {
 
   detach(grant: Grant): void {
     this.#grants.remove(grantOfThisStore(grant));
-  }
-
-  onEvent(listener: (event: GoneEvent) => void): void {
-    this.#grants.onGone = listener;
   }
 
   inspect(space: Space, name: string): Promise<LockView> {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualRuntime, settled } from "../../../test/fixtures/manual-runtime.js";
-import type { Claim, GoneEvent } from "../../contract/store.js";
+import type { Claim } from "../../contract/store.js";
 import type { Driver } from "../redis-client/client.js";
 import { Grants, QuorumGrant } from "./grants.js";
 import { Layout } from "./layout.js";
@@ -121,11 +121,9 @@ describe("a batch of renewals", () => {
     for (const node of some(1)) node.reply = () => [["N"], KEPT];
     const [dead, other] = leasesOf(2) as [Lease, Lease];
     grants.add(dead.grant);
-    const gone: GoneEvent[] = [];
-    grants.onGone = (event) => gone.push(event);
     const results = renewals.renew([dead, other]);
     await settled();
-    expect(gone).toMatchObject([{ grant: dead.grant, reason: "missing" }]);
+    expect(dead.grant.loss).toMatchObject({ reason: "missing" });
     expect(dead.grant.deadlineMs).toBe(Number.NEGATIVE_INFINITY);
     await runtime.advance(5_000);
     expect(await results).toMatchObject([{ type: "gone" }, { type: "unknown" }]);

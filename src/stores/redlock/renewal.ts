@@ -6,7 +6,7 @@
  * that moment or later. So a batch proves for each lease what a request of its own would prove.
  */
 
-import type { Claim, GoneEvent, Renewal } from "../../contract/store.js";
+import type { Claim, Loss, Renewal } from "../../contract/store.js";
 import { present } from "../../errors/assert.js";
 import { list, Unreadable } from "../../events/foreign-data.js";
 import { pause } from "../../time/pause.js";
@@ -255,7 +255,7 @@ function answersFor(
   return answers.map((answer) => (answer && !("type" in answer) ? answer[at] : answer));
 }
 
-function lossOf(answers: readonly Answer[]): Pick<GoneEvent, "reason" | "detail"> {
+function lossOf(answers: readonly Answer[]): Loss {
   for (const answer of answers) {
     if (answer?.type === "revoked") return { reason: "revoked", detail: answer.reason };
   }
