@@ -18,8 +18,8 @@ export function checkLeftovers(entries: readonly Entry[]): Violation[] {
 
 interface Ended {
   readonly atMs: number;
-  /** A copy of a request of this owner may come: the client knows of it. */
-  readonly mayEcho: boolean;
+  /** A copy of a request of this owner may still arrive: the client knows of it. */
+  readonly mayStillArrive: boolean;
   /** Until when the tombstone stays; from then on a copy is too late. */
   untilMs: number;
 }
@@ -34,11 +34,15 @@ export function checkGhosts(entries: readonly Entry[], hasStrays = false): Viola
   const owners = new Map<string, Ended>();
   const violations: Violation[] = [];
   for (const entry of entries) {
-    if (entry.type === "forgot") dropEchoing(owners, Number.POSITIVE_INFINITY);
+    if (entry.type === "forgot") dropExcused(owners, Number.POSITIVE_INFINITY);
     if (entry.type === "stepped") step(owners, entry);
     if (entry.type === "withdrawn") {
       const { owner, atMs, buriedMs } = entry;
-      const ended = { atMs, mayEcho: buriedMs !== 0, untilMs: atMs + buriedMs / CLOCK_TOLERANCE };
+      const ended = {
+        atMs,
+        mayStillArrive: buriedMs !== 0,
+        untilMs: atMs + buriedMs / CLOCK_TOLERANCE,
+      };
       if (buriedMs > 0 || !hasStrays) owners.set(owner, ended);
     }
     if (entry.type !== "granted" && entry.type !== "queued") continue;
@@ -52,12 +56,12 @@ export function checkGhosts(entries: readonly Entry[], hasStrays = false): Viola
 }
 
 function step(owners: Map<string, Ended>, { atMs, byMs }: EntryOf<"stepped">): void {
-  if (byMs < 0) return dropEchoing(owners, atMs);
+  if (byMs < 0) return dropExcused(owners, atMs);
   for (const ended of owners.values()) ended.untilMs -= byMs;
 }
 
-function dropEchoing(owners: Map<string, Ended>, beforeMs: number): void {
-  for (const [owner, { mayEcho, untilMs }] of owners) {
-    if (mayEcho && untilMs <= beforeMs) owners.delete(owner);
+function dropExcused(owners: Map<string, Ended>, beforeMs: number): void {
+  for (const [owner, { mayStillArrive, untilMs }] of owners) {
+    if (mayStillArrive && untilMs <= beforeMs) owners.delete(owner);
   }
 }

@@ -67,7 +67,7 @@ export class LedgerClient {
   /** Rule 4: a request says until when it may act; a repeated one leaves the first in doubt. */
   ask(scene: LedgerScene, owner: OwnerSide): Sending {
     const notAfterUs = this.#time.storeUs(this.nowMs(scene) + TTL_MS);
-    if (owner.isUnderWay) owner.isUnsure = true;
+    if (owner.isUnderWay) owner.mayStillArrive = true;
     owner.phase = "asking";
     owner.asks += 1;
     owner.isUnderWay = true;
@@ -103,14 +103,14 @@ export class LedgerClient {
 
   /** Rule 4: an owner that ends is released, with a tombstone where a copy may be under way. */
   leave(scene: LedgerScene, owner: OwnerSide): Sending {
-    const { id, isUnsure, isUnderWay, phase } = owner;
+    const { id, mayStillArrive, isUnderWay, phase } = owner;
     if (phase !== "left") {
-      const mayEcho = isUnsure || isUnderWay;
+      const needsTombstone = mayStillArrive || isUnderWay;
       owner.phase = "left";
       owner.isQueued = false;
-      if (!owner.hasEntered && !mayEcho) return null;
-      const isBuried = mayEcho && this.#broken !== "a release leaves no tombstone";
-      owner.tombstoneUs = isBuried ? owner.notAfterUs + 1 : 0;
+      if (!owner.hasEntered && !needsTombstone) return null;
+      const leavesTombstone = needsTombstone && this.#broken !== "a release leaves no tombstone";
+      owner.tombstoneUs = leavesTombstone ? owner.notAfterUs + 1 : 0;
     }
     owner.isLeaving = true;
     const { tombstoneUs } = owner;
@@ -160,7 +160,7 @@ export class LedgerClient {
   #onAcquired(scene: LedgerScene, owner: OwnerSide, sent: Sent, reply: Reply): Sending {
     if (sent.ask !== owner.asks) return null;
     owner.isUnderWay = false;
-    if (sent.isResent) owner.isUnsure = true;
+    if (sent.isResent) owner.mayStillArrive = true;
     if (owner.phase !== "asking") return null;
     if (reply.type === "granted") {
       return this.#accept(scene, owner, reply.token, this.#deadline(scene, sent, reply));

@@ -10,7 +10,8 @@ export interface OwnerSide {
   asks: number;
   renewals: number;
   isUnderWay: boolean;
-  isUnsure: boolean;
+  /** A copy of an earlier request may still arrive. */
+  mayStillArrive: boolean;
   hasEntered: boolean;
   isQueued: boolean;
   notAfterUs: number;
@@ -136,11 +137,11 @@ export class LedgerScene {
 
 /** The part of an owner that can still matter; the rest is left out. */
 function textOf(owner: OwnerSide): string {
-  const { client, phase, asks, renewals, isUnderWay, isUnsure, hasEntered, isQueued } = owner;
+  const { client, phase, asks, renewals, isUnderWay, mayStillArrive, hasEntered, isQueued } = owner;
   const { notAfterUs, confirming, token, deadlineMs, isLeaving, tombstoneUs } = owner;
-  const echo = isUnsure || isUnderWay ? ` ${notAfterUs}` : "";
+  const untilUs = mayStillArrive || isUnderWay ? ` ${notAfterUs}` : "";
   if (phase === "left") return `${client}left${+isLeaving}${token} ${tombstoneUs}`;
-  const text = `${client}${phase}${+isUnderWay}${+isUnsure}${token}${echo}`;
+  const text = `${client}${phase}${+isUnderWay}${+mayStillArrive}${token}${untilUs}`;
   if (phase === "asking") return `${text} ${asks} ${+hasEntered}${+isQueued}${confirming}`;
   return phase === "held" ? `${text} ${asks} ${renewals} ${deadlineMs}` : text;
 }

@@ -260,7 +260,7 @@ function idle(id: string): OwnerSide {
     asks: 0,
     renewals: 0,
     isUnderWay: false,
-    isUnsure: false,
+    mayStillArrive: false,
     hasEntered: false,
     isQueued: false,
     notAfterUs: 0,

@@ -6,7 +6,7 @@ import type { Ending } from "./command.js";
 import { ExitCode } from "./exit-code.js";
 import { type CommandEnd, HeldCommand } from "./held-command.js";
 import type { CommandLine } from "./launcher.js";
-import { storeUrlOf } from "./open-store.js";
+import { storeUrlOf } from "./open-cli-store.js";
 import type { Report } from "./report.js";
 import type { Signals } from "./signals.js";
 

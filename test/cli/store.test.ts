@@ -87,10 +87,10 @@ describe("the store in use", () => {
     await using shop = new Workshop();
     const folder = join(userInfo().homedir, ".local/state/holdfast");
     const path = join(folder, "locks.db");
-    const isOurs = !existsSync(folder);
+    const isNew = !existsSync(folder);
     const { stdout } = await shop.run(["show", "x"], { env: { HOLDFAST_STORE: "file:" } });
     // The locks of this user stay; a test leaves nothing in the home folder.
-    if (isOurs) rmSync(folder, { recursive: true, force: true });
+    if (isNew) rmSync(folder, { recursive: true, force: true });
     expect(stdout).toContain(` in ${pathToFileURL(path).href}\n`);
   });
 });

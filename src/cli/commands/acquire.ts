@@ -3,7 +3,7 @@ import { awaitLease } from "../await-lease.js";
 import type { Command } from "../command.js";
 import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
-import { openStore } from "../open-store.js";
+import { openCliStore } from "../open-cli-store.js";
 import { print } from "../output.js";
 import {
   ABOUT_OPTIONS,
@@ -53,7 +53,7 @@ export const acquire: Command = {
     // This process is gone when another process looks at the lock: its pid would mislead.
     const meta = { ...metaOf(args, "holdfast acquire"), pid: undefined };
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted, report);
+    await using locks = await openCliStore(args, signals.interrupted, report);
     const lease = await awaitLease(
       { locks, space: "lock", name, report },
       lockOf(locks, name, args).acquire({

@@ -8,7 +8,7 @@ import type { Lease } from "../../lease/lease.js";
 import { type Arguments, UsageError } from "../arguments.js";
 import type { Command } from "../command.js";
 import { ExitCode } from "../exit-code.js";
-import { storeUrlOf } from "../open-store.js";
+import { storeUrlOf } from "../open-cli-store.js";
 import { print, tell, writeLine } from "../output.js";
 import { toJson } from "../plain-text.js";
 import { withoutSecrets } from "../secrets.js";

@@ -2,7 +2,7 @@ import type { Examination, Finding, Severity } from "../../contract/examination.
 import type { Command } from "../command.js";
 import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
-import { openExamined } from "../open-store.js";
+import { openExamined } from "../open-cli-store.js";
 import { print } from "../output.js";
 import { toJson } from "../plain-text.js";
 import { withoutSecrets } from "../secrets.js";

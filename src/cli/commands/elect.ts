@@ -7,7 +7,7 @@ import { awaitLease } from "../await-lease.js";
 import type { Command, Ending } from "../command.js";
 import { ExitCode } from "../exit-code.js";
 import { heldBy } from "../holder-text.js";
-import { openStore } from "../open-store.js";
+import { openCliStore } from "../open-cli-store.js";
 import { print } from "../output.js";
 import { toJson } from "../plain-text.js";
 import type { Report } from "../report.js";
@@ -61,7 +61,7 @@ export const elect: Command = {
     using signals = new Signals();
     if (args.has("observe")) {
       if (args.rest || args.has("command")) throw new UsageError("--observe runs no command.");
-      await using locks = await openStore(args, signals.interrupted, report);
+      await using locks = await openCliStore(args, signals.interrupted, report);
       await observe(locks.election(name), args, signals.interrupted);
       signals.interrupted.throwIfAborted();
       return ExitCode.ok;
@@ -84,7 +84,7 @@ async function campaign(
   const waitMs = waitMsOf(args);
   const meta = metaOf(args, labelOf(args, line));
   const options = { waitMs, ttlMs, graceMs, meta, signal: signals.interrupted };
-  await using locks = await openStore(args, signals.interrupted, report);
+  await using locks = await openCliStore(args, signals.interrupted, report);
   const under = new UnderLease(args, { signals, report, graceMs });
   for (let isFirst = true; ; isFirst = false) {
     const lease = await stand(locks, name, options, report, isFirst);

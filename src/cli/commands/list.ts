@@ -4,7 +4,7 @@ import type { Command } from "../command.js";
 import { ExitCode } from "../exit-code.js";
 import { deadlockText } from "../holder-text.js";
 import { lockTable } from "../lock-table.js";
-import { openStore, storeNameOf } from "../open-store.js";
+import { openCliStore, storeNameOf } from "../open-cli-store.js";
 import { print, tell } from "../output.js";
 import { toJson } from "../plain-text.js";
 import { STORE_OPTIONS } from "../settings.js";
@@ -35,7 +35,7 @@ export const list: Command = {
     const isOfLocks = space === null || space === "lock";
     if (args.has("deadlocks") && !isOfLocks) throw new UsageError("--deadlocks shows locks only.");
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openCliStore(args, signals.interrupted);
     if (args.has("deadlocks")) return await listDeadlocks(locks, prefix, args.has("json"));
     const views = await allViews(locks, prefix, space);
     const lines = args.has("json") ? views.map(toJson) : lockTable(views);

@@ -2,7 +2,7 @@ import { parseStoreUrl } from "../../stores/store-url.js";
 import { UsageError } from "../arguments.js";
 import type { Command } from "../command.js";
 import { ExitCode } from "../exit-code.js";
-import { storeUrlOf } from "../open-store.js";
+import { storeUrlOf } from "../open-cli-store.js";
 import { print, tell } from "../output.js";
 import { STORE_OPTIONS } from "../settings.js";
 

@@ -5,7 +5,7 @@ import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import type { CommandEnd } from "../held-command.js";
 import { whoIs } from "../holder-text.js";
-import { openStore } from "../open-store.js";
+import { openCliStore } from "../open-cli-store.js";
 import type { Report } from "../report.js";
 import {
   ABOUT_OPTIONS,
@@ -76,7 +76,7 @@ export const once: Command = {
     const graceMs = graceMsOf(args, ttlMs);
     const meta = metaOf(args, labelOf(args, line));
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted, report);
+    await using locks = await openCliStore(args, signals.interrupted, report);
     const under = new UnderLease(args, { signals, report, graceMs });
     try {
       const result = await locks.once(

@@ -1,7 +1,7 @@
 import type { Command } from "../command.js";
 import { ExitCode } from "../exit-code.js";
 import { IS_OVER, readHandle } from "../handle-input.js";
-import { openStore } from "../open-store.js";
+import { openCliStore } from "../open-cli-store.js";
 import { EVENT_OPTIONS, OUTPUT_OPTIONS, STORE_OPTIONS } from "../settings.js";
 import { Signals } from "../signals.js";
 
@@ -18,7 +18,7 @@ export const release: Command = {
     args.none();
     const handle = readHandle();
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted, report);
+    await using locks = await openCliStore(args, signals.interrupted, report);
     const lease = await locks.resume(handle, { renew: false });
     if (!lease || !(await lease.release())) {
       report.error(IS_OVER);

@@ -2,7 +2,7 @@ import type { Command } from "../command.js";
 import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import { IS_OVER, readHandle } from "../handle-input.js";
-import { openStore } from "../open-store.js";
+import { openCliStore } from "../open-cli-store.js";
 import { EVENT_OPTIONS, OUTPUT_OPTIONS, STORE_OPTIONS } from "../settings.js";
 import { Signals } from "../signals.js";
 
@@ -25,7 +25,7 @@ export const renew: Command = {
     const ttlMs = args.durationMs("ttl");
     const handle = readHandle();
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted, report);
+    await using locks = await openCliStore(args, signals.interrupted, report);
     const lease = await locks.resume(handle, { renew: false });
     if (!lease) {
       report.error(IS_OVER);

@@ -3,7 +3,7 @@ import { UsageError } from "../arguments.js";
 import type { Command } from "../command.js";
 import { ExitCode } from "../exit-code.js";
 import { heldBy } from "../holder-text.js";
-import { openStore } from "../open-store.js";
+import { openCliStore } from "../open-cli-store.js";
 import { EVENT_OPTIONS, OUTPUT_OPTIONS, STORE_OPTIONS } from "../settings.js";
 import { Signals } from "../signals.js";
 import { KIND_OPTIONS, spaceOf } from "../spaces.js";
@@ -36,7 +36,7 @@ export const revoke: Command = {
     const space = spaceOf(args) ?? "lock";
     const token = BigInt(text);
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted, report);
+    await using locks = await openCliStore(args, signals.interrupted, report);
     const isDone = await locks.revoke(name, { token, reason }, space);
     report.event("revoke", { name, token, done: isDone });
     if (isDone) {

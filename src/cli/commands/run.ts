@@ -3,7 +3,7 @@ import type { Lock } from "../../locks/lock.js";
 import { type Arguments, UsageError } from "../arguments.js";
 import { awaitLease } from "../await-lease.js";
 import type { Command } from "../command.js";
-import { openStore } from "../open-store.js";
+import { openCliStore } from "../open-cli-store.js";
 import {
   ABOUT_OPTIONS,
   COMMAND_OPTIONS,
@@ -59,7 +59,7 @@ export const run: Command = {
     const graceMs = graceMsOf(args, ttlMs);
     const meta = metaOf(args, labelOf(args, line));
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted, report);
+    await using locks = await openCliStore(args, signals.interrupted, report);
     const lock = lockOf(locks, name, args);
     const lease = await awaitLease(
       { locks, space: "lock", name, report },

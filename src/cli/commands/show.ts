@@ -4,7 +4,7 @@ import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import { sinceText, textOf, whoIs } from "../holder-text.js";
 import { kindOf } from "../lock-table.js";
-import { openStore, storeNameOf } from "../open-store.js";
+import { openCliStore, storeNameOf } from "../open-cli-store.js";
 import { print } from "../output.js";
 import { toJson } from "../plain-text.js";
 import { STORE_OPTIONS } from "../settings.js";
@@ -27,7 +27,7 @@ export const show: Command = {
     const name = args.one("NAME");
     const space = spaceOf(args);
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openCliStore(args, signals.interrupted);
     const views = await viewsOf(locks, name, space);
     const store = await storeNameOf(args);
     if (args.has("json")) {

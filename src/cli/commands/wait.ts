@@ -2,7 +2,7 @@ import type { Command } from "../command.js";
 import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import { heldBy } from "../holder-text.js";
-import { openStore } from "../open-store.js";
+import { openCliStore } from "../open-cli-store.js";
 import {
   conflictCodeOf,
   EVENT_OPTIONS,
@@ -36,7 +36,7 @@ export const wait: Command = {
     const conflictCode = conflictCodeOf(args);
     const space = spaceOf(args) ?? "lock";
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted, report);
+    await using locks = await openCliStore(args, signals.interrupted, report);
     const startMs = performance.now();
     for (;;) {
       const { holders } = await locks.inspect(name, space);

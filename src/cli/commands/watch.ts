@@ -3,7 +3,7 @@ import type { Command } from "../command.js";
 import { formatDuration } from "../duration.js";
 import { ExitCode } from "../exit-code.js";
 import { lockTable } from "../lock-table.js";
-import { openStore } from "../open-store.js";
+import { openCliStore } from "../open-cli-store.js";
 import { print } from "../output.js";
 import { toJson } from "../plain-text.js";
 import { STORE_OPTIONS } from "../settings.js";
@@ -37,7 +37,7 @@ export const watch: Command = {
     }
     const space = spaceOf(args);
     using signals = new Signals();
-    await using locks = await openStore(args, signals.interrupted);
+    await using locks = await openCliStore(args, signals.interrupted);
     const isLive = process.stdout.isTTY && !args.has("json");
     using key = isLive ? new QuitKey() : null;
     const ended = key ? AbortSignal.any([signals.interrupted, key.pressed]) : signals.interrupted;

@@ -31,8 +31,8 @@ export abstract class Lock {
   #isExternal: boolean;
   /** The present identifier has been held, or given back: late requests with it may arrive. */
   #isUsed = false;
-  /** An attempt with the present identifier was not answered: it may have left something. */
-  #isDoubtful = false;
+  /** An attempt with the present identifier was not answered: its requests may still arrive. */
+  #mayStillArrive = false;
   /** It was acquired, and neither lost nor released. */
   #isHeld = false;
   #deadlineMs = Number.NEGATIVE_INFINITY;
@@ -138,7 +138,7 @@ export abstract class Lock {
     // Behind the request on the same connection: it leaves nothing of this attempt.
     if (answers.isCarried || answers.doubtful.size > 0 || this.#holding.size > 1) {
       this.#isUsed = true;
-      this.#isDoubtful = answers.doubtful.size > 0;
+      this.#mayStillArrive = answers.doubtful.size > 0;
       void this.#holding.give(GIVE_LIMIT_MS);
     }
     if (answers.doubtful.size > 0 && !(await isLate(answers))) await this.#throwOfOne(answers);
@@ -147,10 +147,10 @@ export abstract class Lock {
 
   /** Gives back again what an attempt without an answer may have left: it is in the way. */
   #renewIdentifier(): void {
-    if (this.#isDoubtful) void this.#holding.give(GIVE_LIMIT_MS);
+    if (this.#mayStillArrive) void this.#holding.give(GIVE_LIMIT_MS);
     this.#holding.identifier = this.#rules.nextIdentifier();
     this.#isUsed = false;
-    this.#isDoubtful = false;
+    this.#mayStillArrive = false;
   }
 
   async #takeOver(): Promise<boolean> {

@@ -230,7 +230,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   get #enterCase(): EnterCase {
     const { space, name, mode } = this.#claim;
     if (mode === "shared") return "any";
-    if (this.#wait === null) return "alone";
+    if (this.#wait === null) return "if_empty";
     return this.#with.queues.at({ space, name }) ? "behind" : "any";
   }
 

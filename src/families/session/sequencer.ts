@@ -109,11 +109,11 @@ export type Proof =
   | { readonly type: "gone" };
 
 /**
- * The case in which `enter` is called. `alone`: the caller does not wait, so the store may refuse
- * where the queue is not empty. `behind`: an entry of this process waits in the queue already, so
- * the caller needs no listing: the new entry does not hold before that one.
+ * The case in which `enter` is called. `if_empty`: the caller does not wait, so the store may
+ * refuse if the queue is not empty. `behind`: an entry of this process waits in the queue already,
+ * so the caller needs no listing: the new entry does not hold before that one.
  */
-export type EnterCase = "any" | "alone" | "behind";
+export type EnterCase = "any" | "if_empty" | "behind";
 
 /** Further things that `leave` is asked for. */
 export interface LeaveOptions {

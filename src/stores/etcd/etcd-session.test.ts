@@ -68,7 +68,7 @@ describe("an entry that is asked for only where the queue is empty", () => {
   it("is made where only longer names have keys", async () => {
     answers = [refuse("m/below/2a"), enterAt(10, own)];
     const entry = session.makeEntry(claimOf("o", { name: "m" }), "");
-    const entering = await session.enter(entry, "alone", 1_000);
+    const entering = await session.enter(entry, "if_empty", 1_000);
     expect(entering).toMatchObject({ type: "entered", listing: { entries: [{ token: 10n }] } });
     expect(asked.map(({ compare }) => compare?.length)).toEqual([3, 2]);
   });
@@ -76,7 +76,7 @@ describe("an entry that is asked for only where the queue is empty", () => {
   it("is not made where the queue has an entry, and is not removed either", async () => {
     answers = [refuse("m/2a")];
     const entry = session.makeEntry(claimOf("o", { name: "m" }), "");
-    const entering = await session.enter(entry, "alone", 1_000);
+    const entering = await session.enter(entry, "if_empty", 1_000);
     expect(entering).toMatchObject({ type: "refused", mayStillArrive: false });
     expect(await session.leave(entry, {}, 1_000)).toMatchObject({ wasThere: false });
     expect(asked).toHaveLength(1);

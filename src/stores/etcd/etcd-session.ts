@@ -115,7 +115,7 @@ export class EtcdSession implements StoreSession {
       { requestRange: { ...queue, keysOnly: false } },
     ];
     const isBehind = enterCase === "behind";
-    let isOnlyIfEmpty = enterCase === "alone";
+    let isOnlyIfEmpty = enterCase === "if_empty";
     // An entry that is ready to wait is refused only after a fault.
     let failure =
       isOnlyIfEmpty || lock.space === "once" || entry.creationMayStillArrive ? lookUp : [];

@@ -45,7 +45,7 @@ interface FileFacts {
 
 interface Access {
   readonly path: string;
-  readonly isOurs: boolean;
+  readonly isOwnedByUs: boolean;
   /** Users beside its owner may write. */
   readonly isShared: boolean;
 }
@@ -133,7 +133,7 @@ function accessOf(path: string, { uid, mode }: Stats): Access {
   const own = process.geteuid?.();
   return {
     path,
-    isOurs: own === undefined || uid === own,
+    isOwnedByUs: own === undefined || uid === own,
     isShared: (mode & WRITABLE_BY_OTHERS) !== 0,
   };
 }
@@ -172,7 +172,7 @@ export const fileChecks: readonly Check<FileFacts>[] = [
 
   check("file/owner", ["folder", "file"], ({ folder, file }) => {
     const places = [folder, ...(file ? [file] : [])];
-    const foreign = places.find(({ isOurs }) => !isOurs);
+    const foreign = places.find(({ isOwnedByUs }) => !isOwnedByUs);
     const why = "Another user can replace the file at any time, and all locks with it.";
     if (foreign) return danger(`${foreign.path} belongs to another user.`, why, ANOTHER_PATH);
     const shared = places.find(({ isShared }) => isShared);

@@ -189,8 +189,8 @@ export function makeRoom(path: string, ours: readonly FileId[]): void {
     if (isGone) demandLockFile(path);
     for (const beside of pathsBeside(path)) {
       const found = statSync(beside, { throwIfNoEntry: false });
-      const isOurs = found && ours.some((file) => isSameFile(file, found));
-      if (isOurs) rmSync(beside, { force: true });
+      const isOwnFile = found && ours.some((file) => isSameFile(file, found));
+      if (isOwnFile) rmSync(beside, { force: true });
       else if (found && isGone) renameSync(beside, `${beside}.left-${machineRuntime.random.id()}`);
     }
     prepareFile(path);

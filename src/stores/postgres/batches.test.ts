@@ -5,7 +5,7 @@ import { CALL_TIMEOUT_MS } from "../../families/ledger/command-batcher.js";
 import type { Command } from "../../rules/ledger-command.js";
 import { Batches } from "./batches.js";
 import type { Driver, OwnConnection, Statement } from "./client.js";
-import { Link } from "./link.js";
+import { PrimaryConnection } from "./primary-connection.js";
 
 /** A connection that a test answers. */
 class Connection implements OwnConnection {
@@ -36,7 +36,7 @@ class Connection implements OwnConnection {
 const connections: Connection[] = [];
 let refusals: Error[] = [];
 let runtime: ManualRuntime;
-let link: Link;
+let primary: PrimaryConnection;
 let batches: Batches;
 let setUps = 0;
 
@@ -55,8 +55,8 @@ beforeEach(() => {
       return { opened, abandon: () => connection.close() };
     },
   };
-  link = new Link(driver, runtime, async () => {});
-  batches = new Batches(link, runtime, {
+  primary = new PrimaryConnection(driver, runtime, async () => {});
+  batches = new Batches(primary, runtime, {
     statement: (commands) => ({ text: commands.map(({ key }) => key).join(" ") }),
     read: (commands, text) => ({
       nowUs: Number(text),
@@ -189,10 +189,10 @@ describe("batches", () => {
   it("fail with the reason why there is no connection, and run when there is one", async () => {
     refusals = [new Error("refused")];
     await expect(batches.run([command("a")])).rejects.toMatchObject({ outcome: "not_applied" });
-    expect(link.trouble?.message).toContain("refused");
+    expect(primary.trouble?.message).toContain("refused");
     const next = batches.run([command("b")]);
     await runtime.advance(100);
-    expect(link.trouble).toBeNull();
+    expect(primary.trouble).toBeNull();
     last().answer("1");
     await next;
   });
@@ -200,7 +200,7 @@ describe("batches", () => {
   it("fail when the store is closed", async () => {
     const run = batches.run([command("a")]);
     await settled();
-    link.close();
+    primary.close();
     await expect(run).rejects.toMatchObject({ outcome: "unknown" });
     await expect(batches.run([command("b")])).rejects.toThrow("closed");
     expect(runtime.keepsAlive).toBe(false);
@@ -209,13 +209,13 @@ describe("batches", () => {
 
 describe("a silent connection", () => {
   it("is asked from time to time, and replaced where it does not answer", async () => {
-    await link.ready();
+    await primary.ready();
     await runtime.advance(11_000);
     last().answer("1");
     await runtime.advance(20_000);
     expect(connections).toHaveLength(1);
     await runtime.advance(CALL_TIMEOUT_MS + 100);
     expect(connections).toHaveLength(2);
-    link.close();
+    primary.close();
   });
 });

@@ -5,7 +5,7 @@ import type { Runtime } from "../../time/runtime.js";
 import type { Statement } from "./client.js";
 import { damagedRow } from "./codec.js";
 import { isCollision, isDamage, isNotSetUp, postgresError } from "./errors.js";
-import type { Link } from "./link.js";
+import type { PrimaryConnection } from "./primary-connection.js";
 import type { Job, Session } from "./session.js";
 
 /** A larger batch would keep the rows of its names locked for too long. */
@@ -56,10 +56,10 @@ class Batch implements Job {
   }
 
   start(): void {
-    const { link } = this.#batches;
+    const { connection } = this.#batches;
     this.#isSent = false;
-    if (link.session) return this.#runOn(link.session);
-    link.ready().then(
+    if (connection.session) return this.#runOn(connection.session);
+    connection.ready().then(
       (session) => this.#runOn(session),
       (error) => this.#fail(error),
     );
@@ -137,14 +137,14 @@ class Batch implements Job {
  * so commands that come meanwhile travel together.
  */
 export class Batches {
-  readonly link: Link;
+  readonly connection: PrimaryConnection;
   readonly runtime: Runtime;
   readonly rules: BatchRules;
   /** The batch that is not sent yet. */
   #waiting: Batch | null = null;
 
-  constructor(link: Link, runtime: Runtime, rules: BatchRules) {
-    this.link = link;
+  constructor(connection: PrimaryConnection, runtime: Runtime, rules: BatchRules) {
+    this.connection = connection;
     this.runtime = runtime;
     this.rules = rules;
   }

@@ -20,9 +20,9 @@ import { knownOptions } from "../../options/known-options.js";
 import { networkRuntime } from "../../time/runtime.js";
 import { checkNamespace } from "../namespace.js";
 import { type Driver, driverOf, isPostgresClient, type PostgresClients } from "./client.js";
-import { Link } from "./link.js";
 import { migrate, type PostgresMigrationOptions } from "./migration.js";
 import { PostgresArbiter } from "./postgres-store.js";
+import { PrimaryConnection } from "./primary-connection.js";
 
 export { type PostgresMigrationOptions, postgresMigration } from "./migration.js";
 export type { PgClient, PgPool } from "./pg.js";
@@ -95,11 +95,11 @@ export async function applyPostgresMigration(
 ): Promise<void> {
   const { readPostgresUrl } = await import("./url.js");
   const { driver } = await readPostgresUrl(url, NUMBERS);
-  const link = new Link(driver, networkRuntime(), async () => {});
+  const connection = new PrimaryConnection(driver, networkRuntime(), async () => {});
   try {
-    await migrate(await link.ready(), role);
+    await migrate(await connection.ready(), role);
   } finally {
-    link.close();
+    connection.close();
   }
 }
 

@@ -11,9 +11,9 @@ import { Batches } from "./batches.js";
 import type { Driver, OwnConnection, Statement } from "./client.js";
 import { channelOf, decode, decodePage, decodePush, executeStatement, rowOf } from "./codec.js";
 import { isUnreachable, postgresError, STORE } from "./errors.js";
-import { Link } from "./link.js";
 import { setUp } from "./migration.js";
 import { Notifications } from "./notifications.js";
+import { PrimaryConnection } from "./primary-connection.js";
 import { toStored } from "./stored-text.js";
 import { Sweeper } from "./sweeper.js";
 
@@ -51,7 +51,7 @@ export class PostgresArbiter implements Arbiter {
   readonly runtime: Runtime = networkRuntime();
   readonly #hasSynchronousStandby: boolean;
   readonly #driver: Driver;
-  readonly #link: Link;
+  readonly #connection: PrimaryConnection;
   readonly #batches: Batches;
   readonly #sweeper: Sweeper;
   #notifications: Notifications | null = null;
@@ -63,9 +63,11 @@ export class PostgresArbiter implements Arbiter {
     // A handoff may be visible before a standby has it: the commit of its confirm waits for both.
     this.believesPushes = !hasSynchronousStandby;
     this.#driver = driver;
-    this.#link = new Link(driver, runtime, async (session) => this.#notifications?.start(session));
-    this.#sweeper = new Sweeper(runtime, () => this.#link.session);
-    this.#batches = new Batches(this.#link, runtime, {
+    this.#connection = new PrimaryConnection(driver, runtime, async (session) =>
+      this.#notifications?.start(session),
+    );
+    this.#sweeper = new Sweeper(runtime, () => this.#connection.session);
+    this.#batches = new Batches(this.#connection, runtime, {
       statement: (commands, isPinned) => {
         const statement = executeStatement(namespace, commands, hasSynchronousStandby);
         // A server behind a pooler may not know the names that another one was told.
@@ -88,7 +90,7 @@ export class PostgresArbiter implements Arbiter {
         await within(timers, endMs - clock.nowMs(), this.#batches.run([]));
         return;
       } catch (cause) {
-        const { trouble } = this.#link;
+        const { trouble } = this.#connection;
         const isLate = cause instanceof TimeLimitError && trouble !== null;
         const error = isLate ? trouble : postgresError(cause, "connecting");
         if (isFinal(error) || clock.nowMs() >= endMs) throw await this.explain(error);
@@ -134,12 +136,12 @@ export class PostgresArbiter implements Arbiter {
       openAnother: () => this.#openAnother(),
     });
     this.#notifications = notifications;
-    if (this.#link.session) void notifications.start(this.#link.session);
-    else this.#link.ready().catch(() => {});
+    if (this.#connection.session) void notifications.start(this.#connection.session);
+    else this.#connection.ready().catch(() => {});
   }
 
   async explain(error: StoreError): Promise<StoreError> {
-    const { trouble } = this.#link;
+    const { trouble } = this.#connection;
     if (!trouble) return error;
     const { outcome, retryable, lockName, store } = error;
     // A call that only says that nothing answered adds nothing to the reason.
@@ -150,9 +152,11 @@ export class PostgresArbiter implements Arbiter {
 
   async examine(request: ExamineRequest): Promise<Examination> {
     const { runtime } = this;
-    await within(runtime.timers, CALL_TIMEOUT_MS, this.#link.ready()).catch((cause: unknown) => {
-      throw postgresError(cause, "connecting");
-    });
+    await within(runtime.timers, CALL_TIMEOUT_MS, this.#connection.ready()).catch(
+      (cause: unknown) => {
+        throw postgresError(cause, "connecting");
+      },
+    );
     // Only a doctor needs this.
     const { examinePostgres } = await import("./doctor.js");
     const ask = (statement: Statement): Promise<string | null> => this.#ask(statement);
@@ -163,7 +167,7 @@ export class PostgresArbiter implements Arbiter {
 
   async close(): Promise<void> {
     await this.#sweeper.close();
-    this.#link.close();
+    this.#connection.close();
   }
 
   /** Why there is no connection. */
@@ -179,7 +183,7 @@ export class PostgresArbiter implements Arbiter {
   }
 
   async #ask(statement: Statement): Promise<string | null> {
-    const session = await this.#link.ready();
+    const session = await this.#connection.ready();
     try {
       // The channel, which limits all other calls, does not send this.
       return await within(this.runtime.timers, CALL_TIMEOUT_MS, session.send(statement));
@@ -189,7 +193,7 @@ export class PostgresArbiter implements Arbiter {
   }
 
   async #openAnother(): Promise<OwnConnection> {
-    const { opened, abandon } = this.#driver.open(this.#link.server);
+    const { opened, abandon } = this.#driver.open(this.#connection.server);
     try {
       return await within(this.runtime.timers, CALL_TIMEOUT_MS, opened);
     } catch (error) {

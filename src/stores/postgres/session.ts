@@ -78,7 +78,7 @@ export class Session {
   readonly #runtime: Runtime;
   readonly #jobs: (Job | Turn)[] = [];
   #current: Job | Turn | null = null;
-  #isDoubtful = false;
+  #isReplicationGivenUp = false;
   #limit: Timer | undefined;
   #isClosed = false;
   #onClosed = (): void => {};
@@ -93,7 +93,7 @@ export class Session {
     connection.onClose((cause) => this.close(cause));
     connection.onNotification((channel, payload) => this.onNotification(channel, payload));
     connection.onNotice((routine) => {
-      if (routine === REPLICATION_GIVEN_UP) this.#isDoubtful = true;
+      if (routine === REPLICATION_GIVEN_UP) this.#isReplicationGivenUp = true;
     });
   }
 
@@ -197,7 +197,7 @@ export class Session {
 
   #send(job: Job, statement: Statement): void {
     this.#current = job;
-    this.#isDoubtful = false;
+    this.#isReplicationGivenUp = false;
     this.#limit = this.#runtime.timers.after(CALL_TIMEOUT_MS, () => this.#giveUp());
     this.#connection.send(statement).then(
       (text) => this.#end(job, () => this.#answer(job, text)),
@@ -207,7 +207,7 @@ export class Session {
 
   #answer(job: Job, text: string | null): void {
     this.answeredMs = this.#runtime.clock.nowMs();
-    if (!this.#isDoubtful) return job.onAnswer(text);
+    if (!this.#isReplicationGivenUp) return job.onAnswer(text);
     job.onFailure(new NotReplicatedError("The server gave up waiting for its standbys"));
   }
 

@@ -84,18 +84,18 @@ interface Asked {
 function ask(
   queue: string,
   connection: Connection,
-  options: Partial<Pick<EntryRequest, "isAlone" | "needsTime" | "dataBytes">> = {},
+  options: Partial<Pick<EntryRequest, "isSeparate" | "needsTime" | "dataBytes">> = {},
 ): Asked {
-  const { isAlone = false, needsTime = false, dataBytes = 0 } = options;
+  const { isSeparate = false, needsTime = false, dataBytes = 0 } = options;
   const request = create2(`/${queue}/e`);
-  const write = { connection, queue: `/${queue}`, request, dataBytes, needsTime, isAlone };
+  const write = { connection, queue: `/${queue}`, request, dataBytes, needsTime, isSeparate };
   const { written, behind } = writes.send(write, () => connection.send(exists(`${queue}?`)));
   return { written: watch(written), behind: watch(behind) };
 }
 
 function leave(queue: string, connection: Connection): Watched<WriteReply> {
   const request = remove(`/${queue}/e-gone`);
-  const options = { dataBytes: 0, needsTime: false, isAlone: false };
+  const options = { dataBytes: 0, needsTime: false, isSeparate: false };
   const write = { connection, queue: `/${queue}`, request, ...options };
   return watch(writes.send(write, async () => null).written);
 }
@@ -259,10 +259,10 @@ it("refuses all writes of a transaction where one is refused", async () => {
   const refused = { type: "refused" };
   expect(joined.map(({ written }) => written.value)).toEqual([refused, refused]);
   sent = [];
-  const alone = ["a", "b"].map((queue) => ask(queue, connection, { isAlone: true }));
+  const separate = ["a", "b"].map((queue) => ask(queue, connection, { isSeparate: true }));
   await answered();
   expect(sent).toEqual(["/a/e", "a?", "/b/e", "b?"]);
-  expect(alone.map(({ written }) => written.state)).toEqual(["resolved", "rejected"]);
+  expect(separate.map(({ written }) => written.state)).toEqual(["resolved", "rejected"]);
 });
 
 it("joins removals, but not with writes on another connection", async () => {

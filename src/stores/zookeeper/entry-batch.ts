@@ -4,7 +4,7 @@
  * ZooKeeper needs far less time for a transaction of many writes than for as many requests. All
  * writes of one transaction have the same zxid, so a transaction never has two for one queue: both
  * entries would have the same token. When ZooKeeper refuses one write, it refuses the transaction:
- * no write took effect, and the callers send theirs alone.
+ * no write took effect, and the callers send theirs separately.
  *
  * An entry that is likely to be the only one in its queue is made together with a *stamp*: a write
  * of the queue's data, which is empty and stays so. The stamp names the version of the empty data:
@@ -42,7 +42,7 @@ export interface EntryRequest {
   /** The caller needs `atMs`, which no server tells for an entry that joins without a stamp. */
   readonly needsTime: boolean;
   /** The write was refused together with other ones, and is not joined with any again. */
-  readonly isAlone: boolean;
+  readonly isSeparate: boolean;
 }
 
 export type WriteReply =
@@ -87,16 +87,16 @@ class PendingWrite<T> implements SentRequest<T> {
     guess: ReturnType<KnownQueues["guess"]>,
     follow: () => Promise<T>,
   ) {
-    const { connection, queue, request, dataBytes, needsTime, isAlone } = write;
+    const { connection, queue, request, dataBytes, needsTime, isSeparate } = write;
     this.connection = connection;
     this.queue = queue;
     this.request = request;
     // A removal is of an entry that was there.
     const isRemoval = request.operation === Operation.delete;
-    const version = isAlone || isRemoval ? null : (guess?.quietVersion ?? null);
+    const version = isSeparate || isRemoval ? null : (guess?.quietVersion ?? null);
     this.stamp = version === null ? null : setData(queue, NO_BYTES, version);
     const isThere = isRemoval || guess !== null;
-    this.mayJoin = !isAlone && isThere && (!needsTime || this.stamp !== null);
+    this.mayJoin = !isSeparate && isThere && (!needsTime || this.stamp !== null);
     this.bytes = request.path.length + queue.length + dataBytes;
     this.#follow = follow;
     this.written = new Promise((resolve, reject) => {

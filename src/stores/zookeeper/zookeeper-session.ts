@@ -182,11 +182,11 @@ export class ZookeeperSession implements StoreSession {
     // A mark counts by the clock of the leader, so this client must know that time before it reads.
     const needsTime = lock.space === "once";
     const dataBytes = data.length;
-    for (let isAlone = false; ; isAlone = true) {
+    for (let isSeparate = false; ; isSeparate = true) {
       if (entry.isWithdrawn)
         throw new StoreError("The entry is withdrawn.", { outcome: "unknown" });
       entry.unanswered += 1;
-      const write = { connection, queue, request, dataBytes, needsTime, isAlone };
+      const write = { connection, queue, request, dataBytes, needsTime, isSeparate };
       const sent = this.#batch.send(write, read);
       const making = sent.written.then(
         (written) => this.#onWritten(entry, written),
@@ -261,8 +261,8 @@ export class ZookeeperSession implements StoreSession {
     read: () => Promise<Omit<Leaving, "wasThere">>,
   ): Promise<Leaving> {
     const request = remove(path);
-    for (let isAlone = false; ; isAlone = true) {
-      const write = { connection, queue, request, dataBytes: 0, needsTime: false, isAlone };
+    for (let isSeparate = false; ; isSeparate = true) {
+      const write = { connection, queue, request, dataBytes: 0, needsTime: false, isSeparate };
       const sent = this.#batch.send(write, read);
       const removing = sent.written.catch(nullIfAbsent);
       const [written, seen] = await Promise.all([removing, sent.behind]);

@@ -26,8 +26,8 @@ if count == 2 and sub(ARGV[2], 33, 48) == CONFIRM then
     -- been set back since.
     if waiting and sub(times, 1, 16) > nowText and expiry > now and expiry <= now + ttl then
       if type(try('HSET', R, name, 'Q' .. nowText .. sub(text, 18))) == 'number' then
-        local isAlone = waiting == '0' and ' 0 ' or ' 1 '
-        local reply = 'n' .. ttl .. isAlone .. sub(text, 34, 49) .. ' ' .. sub(text, 66, 69)
+        local hasWaiters = waiting == '0' and ' 0 ' or ' 1 '
+        local reply = 'n' .. ttl .. hasWaiters .. sub(text, 34, 49) .. ' ' .. sub(text, 66, 69)
         return { nowText, reply }
       end
     end

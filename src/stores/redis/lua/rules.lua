@@ -62,7 +62,7 @@ local function write(...)
   return call(...)
 end
 
-local function isOurs(text)
+local function isOwnFormat(text)
   if text == 'F' then return true end
   return match(text, '^[HQO]%d+()[xes]%S+ ') == 102
 end
@@ -514,7 +514,7 @@ end
 
 local function load(name, owner, client)
   local text = texts[name]
-  if text and not isOurs(text) then
+  if text and not isOwnFormat(text) then
     local isOther = find(text, '^[fhu+=]%d')
     local by = isOther and ', which another version of Holdfast wrote' or ''
     refuse('field ' .. name .. ' of ' .. R .. by)

@@ -43,7 +43,7 @@ end
 function part.of(state, owner)
   local text = get(state, 'h' .. owner)
   if not text then return nil end
-  local holder = text ~= 'F' and isOurs(text) and complete(holderFrom(text))
+  local holder = text ~= 'F' and isOwnFormat(text) and complete(holderFrom(text))
   if not holder or holder.owner ~= owner then refuse('a holder in ' .. state.key) end
   return holder
 end

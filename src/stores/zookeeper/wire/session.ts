@@ -72,8 +72,8 @@ export function readSession(reader: JuteReader, asked: SessionKey | null): Sessi
   // Old servers do not tell.
   if (!reader.isAtEnd && reader.bool()) return { type: "read_only" };
   if (timeoutMs <= 0 && asked) return { type: "expired" };
-  const isOurs = key.id === (asked?.id ?? key.id) && key.id !== 0n;
-  if (timeoutMs <= 0 || !isOurs || key.password.length !== PASSWORD_BYTES) {
+  const isExpectedId = key.id === (asked?.id ?? key.id) && key.id !== 0n;
+  if (timeoutMs <= 0 || !isExpectedId || key.password.length !== PASSWORD_BYTES) {
     throw new Unreadable("a session");
   }
   return { type: "opened", key, timeoutMs };

@@ -32,7 +32,7 @@ function givenUrl(args: Arguments): string {
 }
 
 /** Opens the store; a signal ends the wait for one that does not answer. */
-export async function openStore(
+export async function openCliStore(
   args: Arguments,
   interrupted: AbortSignal,
   report?: Report,

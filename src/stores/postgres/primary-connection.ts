@@ -28,7 +28,7 @@ class Attempt {
 }
 
 /** Keeps one connection to the server that accepts writes, for as long as the store is open. */
-export class Link {
+export class PrimaryConnection {
   /** Why the last attempt to connect failed; null after one that succeeded. */
   trouble: StoreError | null = null;
   readonly #driver: Driver;

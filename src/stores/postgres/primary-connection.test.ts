@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ManualRuntime } from "../../../test/fixtures/manual-runtime.js";
 import type { Driver, OwnConnection } from "./client.js";
-import { Link } from "./link.js";
+import { PrimaryConnection } from "./primary-connection.js";
 
 const PING_EVERY_MS = 10_000;
 const PINGS = 500;
@@ -36,12 +36,12 @@ test("pings leave nothing behind on a connection that stays open", async () => {
     servers: ["one"],
     open: () => ({ opened: Promise.resolve(connection), abandon() {} }),
   };
-  const link = new Link(driver, { ...runtime, timers }, async () => {});
-  await link.ready();
+  const primary = new PrimaryConnection(driver, { ...runtime, timers }, async () => {});
+  await primary.ready();
   await runtime.advance(PINGS * PING_EVERY_MS);
   expect(sent.length).toBeGreaterThan(PINGS / 2);
   const before = cancelled;
-  link.close();
+  primary.close();
   await runtime.advance(1);
   // Each reaction that a ping left on the connection would cancel a timer of its own.
   expect(cancelled - before).toBeLessThanOrEqual(2);
