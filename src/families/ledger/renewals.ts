@@ -81,15 +81,18 @@ export class Renewals {
     return grant;
   }
 
-  /**
-   * Finds out whether a grant was revoked or forgotten unheard. A renewal for no time changes
-   * nothing, but it tells, and a store that lost its last token learns it by the same command.
-   */
+  /** Finds out whether a grant was revoked unheard: one more confirm changes nothing, but tells. */
   async lookAfter(grant: LedgerGrant): Promise<void> {
     try {
+      // The deadline is read before the loss ends the grant.
       const { key, claim, deadlineMs } = grant;
-      const { reply } = await this.#send(key, { owner: claim.owner }, 0, deadlineMs);
-      if (reply.type === "gone") this.#client.grants.lose(grant, reply.reason, reply.detail);
+      const confirm = { type: "confirm", key, owner: claim.owner } as const;
+      const { reply } = await this.#client.batcher.send(confirm);
+      if (reply.type !== "gone") return;
+      this.#client.grants.lose(grant, reply.reason, reply.detail);
+      // A store that lost the grant may have lost its token: this renewal renews nothing, but it
+      // carries the token there.
+      if (reply.reason !== "revoked") await this.#send(key, { owner: claim.owner }, 0, deadlineMs);
     } catch {
       // The next renewal asks again.
     }
