@@ -146,7 +146,7 @@ describe("memory", () => {
     try {
       const error = await locks
         .mutex("m")
-        .acquire({ ttlMs: 3_000, waitMs: 0, storeTimeoutMs: 100 })
+        .acquire({ ttlMs: 3_000, waitMs: 0, storeTimeoutMs: 1_000 })
         .catch((reason: unknown) => reason);
       // A busy machine may have taken 3 s to get here.
       const { uptime_in_seconds: uptime } = await young.info("server");
