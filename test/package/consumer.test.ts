@@ -42,7 +42,7 @@ void locks.mutex("a").run(async (lease) => lease.token)
   .then(() => locks.close());
 `;
 
-/** The advice of docs/guide.md under \`module: node16\`. */
+/** The advice of docs/frameworks.md under \`module: node16\`. */
 const COMMONJS_NODE16 = `
 import type { Holdfast } from "holdfast" with { "resolution-mode": "import" };
 
