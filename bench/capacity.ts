@@ -87,9 +87,9 @@ function row({ leases, ttlS, renewals, calls, cores, ...size }: Sizing): string[
 }
 
 function rateRows(book: CostBook): readonly string[][] {
-  const rate = (store: string, question: string, cores = 1): string => {
+  const rate = (store: string, question: string): string => {
     const us = book.cost(store, question, "holdfast", "server CPU µs/pair");
-    return rounded((cores * MAX_LOAD * 1e6) / us);
+    return rounded((MAX_LOAD * 1e6) / us);
   };
   return [
     ["store", "pairs/s, one after the other", "pairs/s, many at once"],
@@ -97,7 +97,7 @@ function rateRows(book: CostBook): readonly string[][] {
     ["postgres", rate("postgres", "uncontended"), rate("postgres", "many-names")],
     ["etcd", rate("etcd", "uncontended"), ""],
     ["zookeeper", rate("zookeeper", "uncontended"), rate("zookeeper", "many-names")],
-    ["redlock, five servers with a core each", rate("redlock", "uncontended", 5), ""],
+    ["redlock, for each core of its five servers", rate("redlock", "uncontended"), ""],
   ];
 }
 
