@@ -13,7 +13,7 @@ import { memoryChecks } from "../src/stores/memory/examination.js";
 import { postgresChecks } from "../src/stores/postgres/doctor.js";
 import { redisChecks, redisServerChecks } from "../src/stores/redis/doctor.js";
 import { serverChecks } from "../src/stores/redis-client/doctor.js";
-import { loneChecks, redlockChecks } from "../src/stores/redlock/doctor.js";
+import { redlockChecks, singleServerChecks } from "../src/stores/redlock/doctor.js";
 import { zookeeperChecks } from "../src/stores/zookeeper/doctor.js";
 
 const ids = [
@@ -24,7 +24,7 @@ const ids = [
   redisServerChecks,
   redisChecks,
   redlockChecks,
-  loneChecks,
+  singleServerChecks,
   postgresChecks,
   etcdChecks,
   zookeeperChecks,

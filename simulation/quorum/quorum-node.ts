@@ -12,12 +12,18 @@ import {
   revoke,
   vote,
 } from "../../src/stores/redlock/node-rules.js";
-import type { Asleep } from "../../src/stores/redlock/protocol.js";
+import type { NotVoting } from "../../src/stores/redlock/protocol.js";
 import { setIdOf } from "../../src/stores/redlock/quorum.js";
 import { readRelease, readVote } from "./quorum-request.js";
 
 const WALL_US = 1_700_000_000_000_000;
-const ASLEEP = { unmarked: "U", young: "Q", unfloored: "F", short: "T", other_set: "S" } as const;
+const NOT_VOTING = {
+  unmarked: "U",
+  young: "Q",
+  unfloored: "F",
+  short: "T",
+  other_set: "S",
+} as const;
 
 /** Sends a message to the listener of a channel; false when there is none. */
 export type Publish = (channel: string, message: string) => boolean;
@@ -100,7 +106,7 @@ export class QuorumNode {
         if (renewal.type === "granted") {
           return ["G", renewal.remainingMs, renewal.isRetaken ? 1 : 0];
         }
-        if (renewal.type === "asleep") return sleepOf(renewal);
+        if (renewal.type === "not_voting") return notVotingReply(renewal);
         if (renewal.type === "revoked") return ["V", renewal.reason];
         return [renewal.type === "replaced" ? "H" : "N"];
       }
@@ -115,12 +121,12 @@ export class QuorumNode {
         return codeOf(revoke(node, name, nowUs, { token: Number(first), reason: second }).type);
       case "wait":
         this.#queue(name).add(first);
-        return this.#sight(name, nowUs);
+        return this.#lookReply(name, nowUs);
       case "leave":
         this.#queue(name).delete(first);
         return 1;
       case "look":
-        return this.#look(name, nowUs);
+        return this.#stored(name, nowUs);
       case "survey": {
         const { run, startedMs, marker } = node;
         const uptime = Math.floor((nowUs / 1000 - startedMs) / 1000);
@@ -160,11 +166,11 @@ export class QuorumNode {
         return answer.remainingMs === ttlMs ? 1 : ["G", answer.remainingMs];
       case "held":
         if (waiter !== "") this.#queue(name).add(waiter);
-        return this.#sight(name, nowUs);
+        return this.#lookReply(name, nowUs);
       case "too_low":
         return ["L", `${answer.stored}`];
-      case "asleep":
-        return sleepOf(answer);
+      case "not_voting":
+        return notVotingReply(answer);
       default:
         return ["A", `${nowUs}`];
     }
@@ -176,13 +182,13 @@ export class QuorumNode {
     return setIdOf(set) === setId ? set : setId;
   }
 
-  #sight(name: string, nowUs: number): unknown {
-    const [pttl, value, text] = this.#look(name, nowUs);
+  #lookReply(name: string, nowUs: number): unknown {
+    const [pttl, value, text] = this.#stored(name, nowUs);
     const stored = text.split(" ")[0] || "0";
     return value === "" ? ["O", stored, 0] : ["H", stored, pttl, value, text, 0];
   }
 
-  #look(name: string, nowUs: number): [number, string, string, []] {
+  #stored(name: string, nowUs: number): [number, string, string, []] {
     const { lock, ballot } = this.#state.names.get(name) ?? { lock: null, ballot: null };
     const leftMs = (lock?.untilMs ?? 0) - Math.floor(nowUs / 1000);
     if (!lock || leftMs <= 0) return [-2, "", `${ballot?.stored ?? 0}`, []];
@@ -220,8 +226,8 @@ export class QuorumNode {
   }
 }
 
-function sleepOf(answer: Asleep): unknown {
-  const code = ASLEEP[answer.why];
+function notVotingReply(answer: NotVoting): unknown {
+  const code = NOT_VOTING[answer.why];
   if (answer.why === "young") return [code, `${answer.waitMs}`];
   if (answer.why === "short") return [code, `${answer.maxTtlMs}`];
   return answer.why === "other_set" ? [code, answer.set] : [code];

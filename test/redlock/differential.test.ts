@@ -309,8 +309,8 @@ class Pair {
     else if (holds === "list") await this.#subject.ask("RPUSH", key, "1");
     else await this.#subject.ask("SET", key, holds === "text" ? "H owner" : AHEAD);
     // A ballot that is only too high counts as a ballot.
-    const isOurs = at === "ballot" && holds === "ahead";
-    if (!isOurs) this.#planted.set(key, await this.#subject.client.dumpBuffer(key));
+    const isBallot = at === "ballot" && holds === "ahead";
+    if (!isBallot) this.#planted.set(key, await this.#subject.client.dumpBuffer(key));
     const isMarker = at === "marker";
     const isText = holds === "text" || holds === "slip" || (isMarker && holds === "ahead");
     const foreign = { type: "foreign", key: "", holds: isText ? "string" : holds } as const;
@@ -371,10 +371,10 @@ class Pair {
         const channel = one.isHeard ? ONE : OTHER;
         await this.#subject.listen(one.isHeard);
         const request = { set: SET, owner, ballot: at(one.ballot), span, ttlMs, channel };
-        const keeper = { setId: setIdOf(SET), channel };
+        const client = { setId: setIdOf(SET), channel };
         const keys = this.#layout.keysOf("lock", name);
         const grant = { claim: request, token: BigInt(request.ballot), keys };
-        const call = renewalsCall([{ grant, ttlMs }], keeper);
+        const call = renewalsCall([{ grant, ttlMs }], client);
         const [raw] = (await this.#subject.node.ask(call.keys, call.args)) as unknown[];
         return [renew(model, name, nowUs, request), decodeRenewal(raw)];
       }
@@ -383,8 +383,8 @@ class Pair {
         const channel = one.isHeard ? ONE : OTHER;
         await this.#subject.listen(one.isHeard);
         const request = { set: SET, owner, ballot: at(one.ballot), ttlMs, channel };
-        const keeper = { setId: setIdOf(SET), channel };
-        const args = resumeArgs(request, BigInt(request.ballot), keeper);
+        const client = { setId: setIdOf(SET), channel };
+        const args = resumeArgs(request, BigInt(request.ballot), client);
         return [resume(model, name, nowUs, request), decodeRenewal(await this.#ask(name, args))];
       }
       case "release": {
@@ -553,7 +553,7 @@ const replaced: Step[] = [
 ];
 
 /** Each ends with a command that the short path must leave to the rules, or decide as they do. */
-const lone: Step[][] = [
+const shortPaths: Step[][] = [
   [voted, released, votedAgain],
   [voted, released, { ...votedAgain, ballot: 7 }],
   [voted, released, { ...votedAgain, ttlMs: 40_000 }],
@@ -594,7 +594,7 @@ async function follow(numRuns: number, seed: number, examples: [Step[]][] = []):
 
 describe.concurrent("a node follows its rules", () => {
   test("in examples", async () => {
-    const examples = [transfer, marked, replaced, ...lone].map((steps): [Step[]] => [steps]);
+    const examples = [transfer, marked, replaced, ...shortPaths].map((steps): [Step[]] => [steps]);
     await follow(examples.length, SEED, examples);
   });
 

@@ -92,7 +92,7 @@ test.concurrent("nodes that are slower than nodeTimeoutMs are found", async () =
   await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
 });
 
-test.concurrent("a lone server that forgets, refuses scripts or is slow is found", async () => {
+test.concurrent("a single server that forgets, refuses scripts or is slow is found", async () => {
   await using lone = await startRedis();
   const node = { host: "127.0.0.1", port: lone.port };
   expectFound(await examine([node]), "redlock/start", "note");

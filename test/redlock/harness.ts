@@ -32,11 +32,11 @@ export function redlockHarness(
   disturbed?: () => Promise<{ clients: Clients; proxies: readonly FaultProxy[] }>,
   { user = "", requestOf = verb }: Partial<Way> = {},
 ): Harness {
-  const isLone = nodes === 1;
+  const isSingleServer = nodes === 1;
   const open = (namespace: string, by: Clients): Store => {
     const nodeNames = servers().map(({ port }) => `127.0.0.1:${port}`);
     const [client] = by;
-    if (isLone && client) return redlockStore({ client, namespace });
+    if (isSingleServer && client) return redlockStore({ client, namespace });
     return redlockStore({ clients: by, nodeNames, namespace, bootstrap: "now" });
   };
   const keys = (server: RedisServer, namespace: string, kinds: string): Promise<string[]> =>
@@ -50,7 +50,7 @@ export function redlockHarness(
       transferable: true,
       marks: true,
       minTtlMs: 100,
-      exclusiveBecause: isLone
+      exclusiveBecause: isSingleServer
         ? "a plain key has one value, and so one holder"
         : "its nodes agree on one holder by majority, not on how many share a lock",
     },

@@ -1,5 +1,5 @@
 /**
- * Compares the rules of a lone server in TypeScript with the Lua script on a real server, command
+ * Compares the rules of a single server in TypeScript with the Lua script on a real server, command
  * by command.
  */
 
@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
-import { LoneLayout } from "../../src/stores/redlock/layout.js";
+import { SingleServerLayout } from "../../src/stores/redlock/layout.js";
 import {
   type NodeState,
   release,
@@ -46,7 +46,7 @@ beforeAll(async () => {
   server = await startRedis();
   connection = await server.client();
   client = new Redis(server.port);
-  const node = new RedlockNode("a", driverOf(client), NODE_SCRIPTS.lone);
+  const node = new RedlockNode("a", driverOf(client), NODE_SCRIPTS.single);
   ask = (keys, args) => node.ask(keys, args);
 });
 afterAll(async () => {
@@ -66,7 +66,7 @@ const step = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
-const layout = new LoneLayout("d", "", { isCluster: true, keyPrefix: "" });
+const layout = new SingleServerLayout("d", "", { isCluster: true, keyPrefix: "" });
 
 /** Runs the step on the rules and on the server; the answers of both. */
 async function both(model: NodeState, base: number, one: Step): Promise<unknown[]> {
@@ -135,7 +135,7 @@ async function follow(steps: readonly Step[]): Promise<void> {
     startedMs: 0,
     marker: null,
     names: new Map(),
-    lone: { startDelayMs: 0 },
+    singleServer: { startDelayMs: 0 },
   };
   const base = (Date.now() + 60_000) * 1_000;
   for (const one of steps) {
@@ -151,7 +151,7 @@ async function follow(steps: readonly Step[]): Promise<void> {
 const numRuns = isFull ? 400 : 40;
 const sequences = fc.array(step, { minLength: 20, maxLength: 60 });
 
-test("a lone server follows its rules", async () => {
+test("a single server follows its rules", async () => {
   await fc.assert(
     fc.asyncProperty(sequences, (steps) => follow(steps)),
     { numRuns, seed: SEED },

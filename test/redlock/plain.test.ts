@@ -7,7 +7,7 @@ import { Holdfast } from "../../src/api/holdfast.js";
 import { InvalidOptionError, QuorumError } from "../../src/errors/index.js";
 import { driverOf } from "../../src/stores/redis-client/supported-clients.js";
 import { type RedlockStoreOptions, redlockStore } from "../../src/stores/redlock/index.js";
-import { LoneLayout } from "../../src/stores/redlock/layout.js";
+import { SingleServerLayout } from "../../src/stores/redlock/layout.js";
 import { releaseArgs } from "../../src/stores/redlock/protocol.js";
 import { NODE_SCRIPTS, RedlockNode } from "../../src/stores/redlock/quorum.js";
 import { RedlockStore } from "../../src/stores/redlock/redlock-store.js";
@@ -126,7 +126,7 @@ describe("memory", () => {
     const client = connected();
     const runtime = networkRuntime();
     const clock = { ...runtime.clock, wallUs: () => runtime.clock.wallUs() - 3_600_000_000 };
-    const node = new RedlockNode("a", driverOf(client), NODE_SCRIPTS.lone);
+    const node = new RedlockNode("a", driverOf(client), NODE_SCRIPTS.single);
     const terms = { namespace: "", nodeTimeoutMs: 200, driftFactor: 0.01, maxTtlMs: 30_000 };
     const store = new RedlockStore([node], { ...terms, bootstrap: "now" }, { ...runtime, clock });
     const locks = new Holdfast(store);
@@ -178,8 +178,8 @@ describe("a mark of thirty days", () => {
   it("has its record for as long when another owner gives up its attempt", async () => {
     const locks = open();
     await locks.once("tried", () => 1, { keepMs });
-    const node = new RedlockNode("a", driverOf(connected()), NODE_SCRIPTS.lone);
-    const layout = new LoneLayout("", "", { isCluster: false, keyPrefix: "" });
+    const node = new RedlockNode("a", driverOf(connected()), NODE_SCRIPTS.single);
+    const layout = new SingleServerLayout("", "", { isCluster: false, keyPrefix: "" });
     const ballot = (Date.now() + 60_000) * 1_000;
     expect(await node.ask(layout.keysOf("once", "tried"), releaseArgs("p", ballot, 50))).toBe(0);
     await expectLongMark(server, "tried");

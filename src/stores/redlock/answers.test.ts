@@ -7,7 +7,7 @@ const votes: Record<string, Vote> = {
   h: { type: "held", stored: 7, remainingMs: 500, record: null, ahead: 0 },
   r: { type: "reserved", stored: 5, remainingMs: 50, ahead: 1 },
   l: { type: "too_low", stored: 9 },
-  a: { type: "asleep", why: "unmarked" },
+  a: { type: "not_voting", why: "unmarked" },
   t: { type: "time_out" },
   e: { type: "error", error: new Error("no") },
 };
@@ -39,7 +39,7 @@ describe("a round of votes", () => {
     ["gghht", "refused"],
     // Nodes that will not vote, and those that may next time.
     ["aaa..", null],
-    ["aaagg", "asleep"],
+    ["aaagg", "not_voting"],
     ["aattg", "silent"],
     ["ggttt", "silent"],
     ["eeett", "silent"],
@@ -82,7 +82,7 @@ describe("a renewal", () => {
     m: { type: "missing" },
     o: { type: "replaced" },
     v: { type: "revoked", reason: "why" },
-    a: { type: "asleep", why: "unmarked" },
+    a: { type: "not_voting", why: "unmarked" },
     t: { type: "time_out" },
   };
 

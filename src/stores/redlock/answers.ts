@@ -11,10 +11,10 @@ import {
   reachedByMajority,
   Tally,
 } from "../../rules/majority.js";
-import type { Failure, Held, NodeRelease, NodeRenewal, Sight, Vote } from "./protocol.js";
+import type { Failure, Held, LookReply, NodeRelease, NodeRenewal, Vote } from "./protocol.js";
 import { holderView, markView } from "./protocol.js";
 
-type Answer = Vote | Sight | Failure | undefined;
+type Answer = Vote | LookReply | Failure | undefined;
 export type Answers = readonly Answer[];
 /** The answer to any question about a lock. */
 export type AnyAnswer = Answer | NodeRenewal | NodeRelease;
@@ -30,7 +30,7 @@ export type Judgement =
   /** Another owner holds the lock, or several proposers split the votes. */
   | "refused"
   /** So many nodes do not vote at present that there is no majority. */
-  | "asleep"
+  | "not_voting"
   /** Too few nodes answer. */
   | "silent";
 
@@ -46,7 +46,7 @@ export function judge(votes: readonly (Vote | undefined)[]): Judgement | null {
   if (tally.preventsMajority("held", "reserved")) return "refused";
   if (tally.isOpen) return null;
   if (tally.isMajority("granted", "too_low", "held", "reserved")) return "refused";
-  return tally.preventsMajority("asleep") ? "asleep" : "silent";
+  return tally.preventsMajority("not_voting") ? "not_voting" : "silent";
 }
 
 /** The highest ballot that the votes tell of. */
@@ -110,8 +110,8 @@ export function judgeRelease(
 }
 
 /** Whether it is worth asking for votes: the result of a look by a waiter. Null while open. */
-export function judgeSight(
-  answers: readonly (Sight | undefined)[],
+export function judgeLook(
+  answers: readonly (LookReply | undefined)[],
 ): "open" | "held" | "silent" | null {
   const tally = new Tally(answers);
   if (tally.isMajority("open")) return "open";
@@ -139,8 +139,8 @@ function isNotApplied(error: Error): boolean {
   return error instanceof StoreError && error.outcome === "not_applied";
 }
 
-export function isAsleep(vote: AnyAnswer, why: string): boolean {
-  return vote?.type === "asleep" && vote.why === why;
+export function isNotVoting(vote: AnyAnswer, why: string): boolean {
+  return vote?.type === "not_voting" && vote.why === why;
 }
 
 /** So many nodes keep the lock for one owner that no other owner can have a majority. */
@@ -152,14 +152,14 @@ export function isHeldBy(answers: Answers, { record }: Held): boolean {
 }
 
 /** The time until enough nodes vote for a majority. */
-export function wakesInMs(answers: Answers): number {
+export function votesInMs(answers: Answers): number {
   return majorityReadyAt(
-    answers.map((vote) => (vote?.type === "asleep" && vote.why === "young" ? vote.waitMs : 0)),
+    answers.map((vote) => (vote?.type === "not_voting" && vote.why === "young" ? vote.waitMs : 0)),
   );
 }
 
-/** So many nodes will give the same answer whenever they are asked that no majority can come. */
-export function isHopeless(answers: readonly AnyAnswer[]): boolean {
+/** Too many nodes will give the same refusal whenever they are asked. */
+export function cannotReachMajority(answers: readonly AnyAnswer[]): boolean {
   return preventsMajority(answers.filter(isFinalAnswer).length, answers.length);
 }
 
@@ -168,7 +168,7 @@ function isFinalAnswer(answer: AnyAnswer): boolean {
     case "too_high":
     case "foreign":
       return true;
-    case "asleep":
+    case "not_voting":
       return answer.why === "other_set";
     default:
       return isFinalRefusal(answer);

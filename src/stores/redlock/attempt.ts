@@ -17,16 +17,16 @@ import {
   type Answers,
   aheadOf,
   busyBy,
+  cannotReachMajority,
   deadlineOf,
   highestStored,
-  isAsleep,
   isHeldBy,
-  isHopeless,
+  isNotVoting,
   type Judgement,
   judge,
   mayHaveVoted,
   outcomeOf,
-  wakesInMs,
+  votesInMs,
 } from "./answers.js";
 import { quorumError } from "./errors.js";
 import { type Grants, QuorumGrant } from "./grants.js";
@@ -164,7 +164,7 @@ export class Acquisition {
       if (isTaken || raises > 0) this.#withdraw(claim.owner, ballot, !this.#isEnded);
       if (this.#isEnded || judgement === null) return null;
       // A grant of a length that no majority knows of does not count.
-      if (judgement === "granted" || judgement === "asleep") return this.#asleep(answers);
+      if (judgement === "granted" || judgement === "not_voting") return this.#onNotVoting(answers);
       return judgement === "silent" ? this.#silent(answers) : this.#refused(answers);
     }
   }
@@ -254,21 +254,21 @@ export class Acquisition {
     return null;
   }
 
-  async #asleep(answers: Answers): Promise<null> {
+  async #onNotVoting(answers: Answers): Promise<null> {
     const { ttlMs } = this.#claim;
     const { quorum, membership } = this.#parts;
-    const isOfOtherSet = answers.some((vote) => isAsleep(vote, "other_set"));
+    const isOfOtherSet = answers.some((vote) => isNotVoting(vote, "other_set"));
     if (isOfOtherSet && this.#failures > 0) throw this.#error(answers);
-    if (answers.some((vote) => isAsleep(vote, "short"))) {
+    if (answers.some((vote) => isNotVoting(vote, "short"))) {
       await this.#orEnd(membership.announce(ttlMs));
     }
     const isUnknown = (vote: Answers[number]): boolean =>
-      isAsleep(vote, "unmarked") || isAsleep(vote, "unfloored");
+      isNotVoting(vote, "unmarked") || isNotVoting(vote, "unfloored");
     const isFirst = this.#failures === 0;
     if (isFirst || answers.some(isUnknown)) await this.#orEnd(membership.readmit());
     if (this.#isEnded) return null;
     // With `bootstrap: "now"`, the first readmission may have woken the nodes.
-    const waitMs = isFirst ? 0 : wakesInMs(answers);
+    const waitMs = isFirst ? 0 : votesInMs(answers);
     const restMs = this.#patientUntilMs - quorum.runtime.clock.nowMs();
     // A wait that cannot end in time is refused at once, with advice.
     if (restMs <= 0 || waitMs > restMs || (waitMs > 0 && !this.#wait)) throw this.#error(answers);
@@ -281,7 +281,7 @@ export class Acquisition {
 
   async #silent(answers: Answers): Promise<null> {
     const restMs = this.#patientUntilMs - this.#parts.quorum.runtime.clock.nowMs();
-    if (restMs <= 0 || isHopeless(answers)) throw this.#error(answers);
+    if (restMs <= 0 || cannotReachMajority(answers)) throw this.#error(answers);
     this.#failures += 1;
     await this.#pause(Math.min(restMs, this.#failurePauseMs()));
     return null;

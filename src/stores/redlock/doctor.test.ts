@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { type NodeState, redlockChecks, redlockFailureCases } from "./doctor.js";
 
-const terms = { set: "a,b,c", nodeTimeoutMs: 50, maxTtlMs: 30_000, isLone: false, startDelayMs: 0 };
+const terms = {
+  set: "a,b,c",
+  nodeTimeoutMs: 50,
+  maxTtlMs: 30_000,
+  isSingleServer: false,
+  startDelayMs: 0,
+};
 
 const node = (name: string, slowestMs: number, more: Partial<NodeState> = {}): NodeState => ({
   name,

@@ -58,8 +58,8 @@ export interface RedlockTerms {
   readonly nodeTimeoutMs: number;
   readonly maxTtlMs: number;
   /** One server, or one Cluster, decides alone. */
-  readonly isLone: boolean;
-  /** A lone server grants no lock for this long after its start. */
+  readonly isSingleServer: boolean;
+  /** A single server grants no lock for this long after its start. */
   readonly startDelayMs: number;
 }
 
@@ -245,8 +245,8 @@ export async function examineRedlock(
   const { terms } = tools;
   const { states, read } = await readNodes(tools, signal);
   if (states.every(({ info }) => info === null)) throw quorumError(tools.nodes, []);
-  const [checks, failureCases] = terms.isLone
-    ? [loneChecks, loneFailureCases]
+  const [checks, failureCases] = terms.isSingleServer
+    ? [singleServerChecks, singleServerFailureCases]
     : [redlockChecks, redlockFailureCases];
   const facts = { nodes: { value: states }, terms: { value: terms } };
   const ofServers = read
@@ -263,7 +263,7 @@ export async function examineRedlock(
 }
 
 /** The checks of a server, or a Cluster, that decides alone. */
-export const loneChecks: readonly Check<RedlockFacts>[] = [
+export const singleServerChecks: readonly Check<RedlockFacts>[] = [
   check("redlock/scripts", ["nodes"], ({ nodes: [node] }) => {
     if (node?.survey) return ok("The server runs the script of the store.");
     return danger(
@@ -296,7 +296,7 @@ export const loneChecks: readonly Check<RedlockFacts>[] = [
 ];
 
 /** The failure cases of a server, or a Cluster, that decides alone. */
-export function loneFailureCases({ terms }: RedlockFacts, ttlMs: number): FailureCase[] {
+export function singleServerFailureCases({ terms }: RedlockFacts, ttlMs: number): FailureCase[] {
   const two = twoHolders(ttlMs);
   const { startDelayMs } = terms;
   return [

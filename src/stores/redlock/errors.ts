@@ -1,7 +1,7 @@
 /** The errors of this store: of one node, and of nodes that make no majority. */
 import { type NodeVote, type Outcome, QuorumError, StoreError } from "../../errors/index.js";
 import { plainError, whyUnreachable } from "../redis-client/errors.js";
-import { type AnyAnswer, isFinalRefusal, isHopeless } from "./answers.js";
+import { type AnyAnswer, cannotReachMajority, isFinalRefusal } from "./answers.js";
 import type { Foreign } from "./protocol.js";
 import type { RedlockNode } from "./quorum.js";
 
@@ -33,7 +33,7 @@ export function quorumError(
   { lockName, outcome = "not_applied" }: { lockName?: string; outcome?: Outcome } = {},
 ): QuorumError {
   const votes = nodes.map(({ name }, at) => nodeVote(name, answers[at]));
-  const context = { lockName, store: "redlock", outcome, retryable: !isHopeless(answers) };
+  const context = { lockName, store: "redlock", outcome, retryable: !cannotReachMajority(answers) };
   const cause = answers.find((answer) => answer?.type === "error");
   return new QuorumError(votes, advice(answers), {
     ...context,
@@ -65,8 +65,8 @@ function nodeVote(node: string, answer: AnyAnswer): NodeVote {
         vote: "too_high",
         detail: "the ballot is more than a year ahead of its clock",
       };
-    case "asleep":
-      return { node, vote: "not_voting", detail: sleepText(answer) };
+    case "not_voting":
+      return { node, vote: "not_voting", detail: notVotingText(answer) };
     case "foreign":
       return { node, vote: "foreign", detail: foreignText(answer) };
     case "error":
@@ -81,7 +81,7 @@ function nodeVote(node: string, answer: AnyAnswer): NodeVote {
   }
 }
 
-function sleepText(answer: Extract<AnyAnswer, { type: "asleep" }>): string {
+function notVotingText(answer: Extract<AnyAnswer, { type: "not_voting" }>): string {
   switch (answer.why) {
     case "young":
       return (
@@ -111,7 +111,7 @@ function foreignAdvice({ key }: Foreign): string {
 }
 
 function advice(answers: readonly AnyAnswer[]): string {
-  const whys = answers.flatMap((answer) => (answer?.type === "asleep" ? [answer.why] : []));
+  const whys = answers.flatMap((answer) => (answer?.type === "not_voting" ? [answer.why] : []));
   if (whys.includes("other_set")) {
     return (
       "All clients must name the same nodes, by the same names. If these nodes are the right " +

@@ -77,7 +77,7 @@ export interface RedlockStoreOptions {
 
 const MIN_NODES = 2;
 const MAX_DRIFT = 0.2;
-const LONE_TIMEOUT_MS = 200;
+const SINGLE_SERVER_TIMEOUT_MS = 200;
 const NUMBERS = ["nodeTimeoutMs", "driftFactor", "maxTtlMs", "pollMs"] as const;
 const TEXTS = ["namespace", "prefix", "bootstrap"] as const;
 const EXAMPLE = "must be an object with the clients in it: redlockStore({ clients })";
@@ -102,9 +102,11 @@ function open(options: RedlockStoreOptions, onClose?: () => Promise<unknown>): S
   const given = Array.isArray(options) ? "a list of clients" : options;
   const all = knownOptions(given as RedlockStoreOptions, known, EXAMPLE);
   const { client, driftFactor = 0.01, maxTtlMs = 30_000, pollMs, prefix = "" } = all;
-  const isLone = client !== undefined;
-  const { nodeTimeoutMs = isLone ? LONE_TIMEOUT_MS : 50, bootstrap = isLone ? "now" : "wait" } =
-    all;
+  const isSingleServer = client !== undefined;
+  const {
+    nodeTimeoutMs = isSingleServer ? SINGLE_SERVER_TIMEOUT_MS : 50,
+    bootstrap = isSingleServer ? "now" : "wait",
+  } = all;
   const namespace = checkNamespace(all.namespace);
   const isPrefix = typeof prefix === "string" && isWellFormed(prefix);
   demand(isPrefix, "prefix", prefix, "must be a well-formed string");
@@ -123,7 +125,7 @@ function open(options: RedlockStoreOptions, onClose?: () => Promise<unknown>): S
   const isKnown = bootstrap === "wait" || bootstrap === "now";
   demand(isKnown, "bootstrap", bootstrap, 'must be "wait" or "now"');
   const drivers = clientsOf(all).map(driverOf);
-  const nodes = isLone ? drivers.map(loneNode) : nodesOf(drivers, all.nodeNames);
+  const nodes = isSingleServer ? drivers.map(singleServerNode) : nodesOf(drivers, all.nodeNames);
   const terms = { namespace, prefix, nodeTimeoutMs, driftFactor, maxTtlMs, bootstrap };
   const waiting = pollMs === undefined ? {} : { pollMs };
   return new RedlockStore(nodes, { ...terms, ...waiting, ...(onClose && { onClose }) });
@@ -153,10 +155,10 @@ function clientsOf({
 }
 
 /** The server that decides alone. Its name is shown in messages only. */
-function loneNode(driver: Driver): RedlockNode {
+function singleServerNode(driver: Driver): RedlockNode {
   const { isCluster, address } = driver;
   const name = isCluster ? "the Cluster" : (address ?? "the master");
-  return new RedlockNode(name, driver, isCluster ? NODE_SCRIPTS.spread : NODE_SCRIPTS.lone);
+  return new RedlockNode(name, driver, isCluster ? NODE_SCRIPTS.spread : NODE_SCRIPTS.single);
 }
 
 function nodesOf(drivers: readonly Driver[], names?: readonly string[]): RedlockNode[] {

@@ -119,8 +119,8 @@ export class Inspection {
     const { driver } = node;
     const { clock } = this.#quorum.runtime;
     // A server without any ballot runs no script, so no script refuses a server that is too old.
-    // A lone server may refuse scripts, which its first answer shows.
-    if (this.#quorum.isLone) await node.ask(this.#layout.keysOfNode(), ["survey"]);
+    // A single server may refuse scripts, which its first answer shows.
+    if (this.#quorum.isSingleServer) await node.ask(this.#layout.keysOfNode(), ["survey"]);
     else await checkVersion(driver, this.#layout.keysOfNode()[0], "redlock");
     const pattern = this.#layout.ballotPattern(driver.keyPrefix, space, prefix);
     const names = new Set<string>();

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { slotOf } from "../redis-client/cluster-slot.js";
-import { LoneLayout } from "./layout.js";
+import { SingleServerLayout } from "./layout.js";
 
 const layoutOf = (keyPrefix = "", prefix = "", namespace = "") =>
-  new LoneLayout(namespace, prefix, { isCluster: true, keyPrefix });
+  new SingleServerLayout(namespace, prefix, { isCluster: true, keyPrefix });
 
 const NAMES = [
   "a",
@@ -18,7 +18,7 @@ const NAMES = [
   "é",
 ];
 
-describe("the keys of a lone server", () => {
+describe("the keys of a single server", () => {
   it.each(["", "app:", "{app}:", "a}"])(
     "are in one slot, with the client's prefix %j",
     (prefix) => {

@@ -11,7 +11,7 @@
  * and a namespace is written without colons, so that no two locks share a key. A prefix counts as
  * the beginning of every name.
  *
- * On a lone server, which may be a Cluster, all keys of a lock are in the slot of its plain key.
+ * On a single server, which may be a Cluster, all keys of a lock are in the slot of its plain key.
  * Its other keys have in braces a text that belongs to that slot:
  *
  *   holdfast:ns:b:{tag}l:name   its ballot
@@ -72,7 +72,7 @@ export class Layout implements KeyLayout {
   }
 }
 
-export class LoneLayout implements KeyLayout {
+export class SingleServerLayout implements KeyLayout {
   readonly #plain: Layout;
   readonly #prefix: string;
   readonly #driver: { readonly isCluster: boolean; readonly keyPrefix: string };

@@ -54,7 +54,7 @@ export class Membership {
    */
   get limitMs(): number {
     const { bootstrap, maxTtlMs } = this.#rules;
-    return this.#quorum.isLone && bootstrap === "wait" ? maxTtlMs : MAX_TTL_MS;
+    return this.#quorum.isSingleServer && bootstrap === "wait" ? maxTtlMs : MAX_TTL_MS;
   }
 
   /** The error for a lease that may never be this long; null if it may. */
@@ -75,7 +75,7 @@ export class Membership {
 
   /** Surveys all nodes and admits those that may vote. Callers share one survey at a time. */
   readmit(): Promise<void> {
-    if (this.#quorum.isLone) return Promise.resolve();
+    if (this.#quorum.isSingleServer) return Promise.resolve();
     this.#admitting ??= this.#readmit().finally(() => {
       this.#admitting = null;
       this.#lastMs = this.#quorum.runtime.clock.nowMs();
@@ -85,7 +85,7 @@ export class Membership {
 
   /** Admits a node in the background when its answer shows that it waits for that. */
   onAnswer(answer: Vote | NodeRenewal | Failure): void {
-    if (answer.type !== "asleep" || this.#isClosed) return;
+    if (answer.type !== "not_voting" || this.#isClosed) return;
     if (answer.why !== "unmarked" && answer.why !== "unfloored") return;
     if (this.#quorum.runtime.clock.nowMs() - this.#lastMs < MIN_INTERVAL_MS) return;
     // A caller that needs the node surveys it again, and gets the error.
@@ -98,7 +98,7 @@ export class Membership {
 
   /** Whether a majority certainly knows of leases of this length, if they are granted now. */
   isAnnounced(ttlMs: number): boolean {
-    if (this.#quorum.isLone) return ttlMs <= this.limitMs;
+    if (this.#quorum.isSingleServer) return ttlMs <= this.limitMs;
     const { ttlMs: mostMs, untilMs } = this.#announced;
     return Math.ceil(ttlMs) <= mostMs && this.#quorum.runtime.clock.nowMs() < untilMs;
   }
@@ -110,7 +110,7 @@ export class Membership {
    * counted from before it was sent: see docs/stores/redlock.md.
    */
   async announce(ttlMs: number): Promise<boolean> {
-    if (this.#quorum.isLone || ttlMs > this.limitMs) return ttlMs <= this.limitMs;
+    if (this.#quorum.isSingleServer || ttlMs > this.limitMs) return ttlMs <= this.limitMs;
     const ttl = Math.ceil(ttlMs);
     const { announceMs } = this.#rules;
     const { set, runtime } = this.#quorum;

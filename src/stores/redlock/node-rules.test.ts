@@ -7,14 +7,14 @@ const START_US = 1_700_000_000_000_000;
 const request = { set: "", span: 1, ttlMs: 30_000, channel: `holdfast@${"h".repeat(36)}` };
 const daysOn = (days: number): number => START_US + days * DAY_MS * 1000;
 
-/** A lone server on which the owner `a` left a mark for thirty days. */
+/** A single server on which the owner `a` left a mark for thirty days. */
 function marked(): NodeState {
   const node: NodeState = {
     run: "",
     startedMs: 0,
     marker: null,
     names: new Map(),
-    lone: { startDelayMs: 0 },
+    singleServer: { startDelayMs: 0 },
   };
   vote(node, "job", START_US, { ...request, owner: "a", ballot: START_US });
   const mark = { owner: "a", ballot: START_US, keepMs: 30 * DAY_MS };

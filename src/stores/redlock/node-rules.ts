@@ -5,10 +5,10 @@
  */
 
 import { type Instruction, longRestMs, type Marker } from "./membership.js";
-import type { Asleep, Foreign, NodeRelease, NodeRenewal, Vote } from "./protocol.js";
+import type { Foreign, NodeRelease, NodeRenewal, NotVoting, Vote } from "./protocol.js";
 
-/** Clocks of clients may be so far behind a lone server without a second round trip. */
-const LONE_SLACK_US = 1_000_000;
+/** Clocks of clients may be so far behind a single server without a second round trip. */
+const SINGLE_SERVER_SLACK_US = 1_000_000;
 
 const DAY_US = 86_400_000_000;
 const YEAR_US = 365 * DAY_US;
@@ -76,7 +76,7 @@ export function vote(node: NodeState, name: string, nowUs: number, request: Vote
   const { owner, ballot, ttlMs } = request;
   const state = stateOf(node, name, nowUs);
   if (state.foreignBallot) return state.foreignBallot;
-  const refusal = asleep(node, nowUs, request) ?? state.foreignLock;
+  const refusal = whyNotVoting(node, nowUs, request) ?? state.foreignLock;
   if (refusal) return refusal;
   const stored = storedBallot(node, state, nowUs);
   // A ballot that is not above `top` keeps nothing out that is not out already.
@@ -91,8 +91,8 @@ export function vote(node: NodeState, name: string, nowUs: number, request: Vote
   // rule: vote-only-above-the-ballot
   if (ballot <= stored) {
     if (lock && ballot === stored) return { type: "granted", remainingMs: leftMs(lock, nowUs) };
-    // The floor of a lone server follows its clock: a ballot above the time will be above it.
-    return { type: "too_low", stored: node.lone && !state.ballot ? nowUs : stored };
+    // The floor of a single server follows its clock: a ballot above the time will be above it.
+    return { type: "too_low", stored: node.singleServer && !state.ballot ? nowUs : stored };
   }
   if (ballot > most) return { type: "too_high", nowUs };
   take(node, state, nowUs, request, ballot);
@@ -113,16 +113,16 @@ export function renew(
   if (state.foreignLock || (lock && lock.owner !== owner)) return { type: "replaced" };
   if (lock) {
     if (node.foreign) return node.foreign;
-    const unmarkedMs = node.lone ? Number.POSITIVE_INFINITY : 0;
+    const unmarkedMs = node.singleServer ? Number.POSITIVE_INFINITY : 0;
     const maxTtlMs = node.marker ? longestMs(node.marker, nowUs) : unmarkedMs;
-    if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
+    if (maxTtlMs < ttlMs) return { type: "not_voting", why: "short", maxTtlMs };
     return prolong(state, lock, nowUs, request);
   }
   const { revoked } = state.ballot ?? {};
   if (revoked?.owner === owner) return { type: "revoked", reason: revoked.reason };
   // No other node can prove that the lease went on.
-  if (node.lone) return { type: "missing" };
-  const refusal = asleep(node, nowUs, request);
+  if (node.singleServer) return { type: "missing" };
+  const refusal = whyNotVoting(node, nowUs, request);
   if (refusal) return refusal;
   // A floor is no ballot: it says which votes the node may have forgotten. The holder proves that
   // no vote for a higher ballot was among them.
@@ -148,7 +148,7 @@ export function resume(
   if (state.foreignLock || (lock && lock.owner !== owner)) return { type: "replaced" };
   const { revoked } = state.ballot ?? {};
   if (revoked?.owner === owner) return { type: "revoked", reason: revoked.reason };
-  const refusal = asleep(node, nowUs, request);
+  const refusal = whyNotVoting(node, nowUs, request);
   if (refusal) return refusal;
   if (!lock || lock.token !== ballot || lock.isRetaken) return { type: "missing" };
   return prolong(state, lock, nowUs, request);
@@ -232,7 +232,7 @@ function stateOf(node: NodeState, name: string, nowUs: number): NameState {
 /** A name without a ballot was last voted for a day ago, or before the node forgot its votes. */
 function storedBallot(node: NodeState, { ballot }: NameState, nowUs: number): number {
   if (ballot) return ballot.stored;
-  if (node.lone) return nowUs - LONE_SLACK_US;
+  if (node.singleServer) return nowUs - SINGLE_SERVER_SLACK_US;
   const { marker } = node;
   const bound = nowUs - DAY_US;
   if (!marker || marker.floor === null) return bound;
@@ -283,7 +283,7 @@ export interface MarkedNode {
   /**
    * The server decides alone, and has no marker. It grants no lock until that long after its start.
    */
-  readonly lone?: { readonly startDelayMs: number };
+  readonly singleServer?: { readonly startDelayMs: number };
 }
 
 /** False when the instruction does not apply any more. */
@@ -351,32 +351,32 @@ export function longestMs(marker: Marker, nowUs: number): number {
 }
 
 /** A node that may have forgotten a lease does not say that the lease was absent. */
-export function absence({ run, marker, lone }: MarkedNode, nowUs: number): NodeRelease {
-  const isSure = lone !== undefined || (marker?.run === run && marker.fromMs <= ms(nowUs));
+export function absence({ run, marker, singleServer }: MarkedNode, nowUs: number): NodeRelease {
+  const isSure = singleServer !== undefined || (marker?.run === run && marker.fromMs <= ms(nowUs));
   return { type: isSure ? "absent" : "unsure" };
 }
 
 /** Why the node does not vote; null where it does. */
-export function asleep(
+export function whyNotVoting(
   node: MarkedNode,
   nowUs: number,
   { set, ttlMs }: { readonly set: string; readonly ttlMs: number },
-): Asleep | Foreign | null {
-  const { run, marker, foreign, lone } = node;
-  if (lone) {
-    const waitMs = node.startedMs + lone.startDelayMs - ms(nowUs);
-    return waitMs > 0 ? { type: "asleep", why: "young", waitMs } : null;
+): NotVoting | Foreign | null {
+  const { run, marker, foreign, singleServer } = node;
+  if (singleServer) {
+    const waitMs = node.startedMs + singleServer.startDelayMs - ms(nowUs);
+    return waitMs > 0 ? { type: "not_voting", why: "young", waitMs } : null;
   }
   if (foreign) return foreign;
   // rule: marker-of-this-process-only
-  if (marker?.run !== run) return { type: "asleep", why: "unmarked" };
-  if (marker.set !== set) return { type: "asleep", why: "other_set", set: marker.set };
+  if (marker?.run !== run) return { type: "not_voting", why: "unmarked" };
+  if (marker.set !== set) return { type: "not_voting", why: "other_set", set: marker.set };
   const waitMs = marker.fromMs - ms(nowUs);
-  if (waitMs > 0) return { type: "asleep", why: "young", waitMs };
-  if (marker.floor === null) return { type: "asleep", why: "unfloored" };
+  if (waitMs > 0) return { type: "not_voting", why: "young", waitMs };
+  if (marker.floor === null) return { type: "not_voting", why: "unfloored" };
   const maxTtlMs = longestMs(marker, nowUs);
   // rule: node-refuses-unannounced-leases
-  if (maxTtlMs < ttlMs) return { type: "asleep", why: "short", maxTtlMs };
+  if (maxTtlMs < ttlMs) return { type: "not_voting", why: "short", maxTtlMs };
   // From now on the node votes, also after its clock was set back.
   node.marker = { ...marker, fromMs: 0 };
   return null;

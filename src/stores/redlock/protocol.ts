@@ -46,8 +46,8 @@ export interface Renewed {
   readonly ttlMs: number;
 }
 
-/** The client that keeps the grant from now on. */
-export interface Keeper {
+/** The client that renews the grant from now on. */
+export interface RenewingClient {
   readonly setId: string;
   readonly channel: string;
 }
@@ -55,7 +55,7 @@ export interface Keeper {
 /** The call that renews many leases. All leases share the first key, that of the node. */
 export function renewalsCall(
   leases: readonly Renewed[],
-  { setId, channel }: Keeper,
+  { setId, channel }: RenewingClient,
 ): { readonly keys: string[]; readonly args: string[] } {
   const [keys, args]: [string[], string[]] = [[], ["renew", setId, channel]];
   for (const { grant, ttlMs } of leases) {
@@ -71,7 +71,7 @@ export function renewalsCall(
 export function resumeArgs(
   { owner, ttlMs }: Pick<Claim, "owner" | "ttlMs">,
   token: bigint,
-  { setId, channel }: Keeper,
+  { setId, channel }: RenewingClient,
 ): string[] {
   return ["resume", setId, owner, `${token}`, `${Math.ceil(ttlMs)}`, channel];
 }
@@ -96,17 +96,17 @@ function digits(number: number, size: number): string {
 }
 
 /** Why a node does not vote at all, whatever it keeps of the name. */
-export type Asleep =
+export type NotVoting =
   /** The node restarted, lost its data or is new, and no client has marked it since. */
-  | { readonly type: "asleep"; readonly why: "unmarked" }
+  | { readonly type: "not_voting"; readonly why: "unmarked" }
   /** The node may have forgotten votes for leases that still live. */
-  | { readonly type: "asleep"; readonly why: "young"; readonly waitMs: number }
+  | { readonly type: "not_voting"; readonly why: "young"; readonly waitMs: number }
   /** The leases are over, but the node does not know yet which ballots it forgot. */
-  | { readonly type: "asleep"; readonly why: "unfloored" }
+  | { readonly type: "not_voting"; readonly why: "unfloored" }
   /** Leases of this length were not announced on the node. */
-  | { readonly type: "asleep"; readonly why: "short"; readonly maxTtlMs: number }
+  | { readonly type: "not_voting"; readonly why: "short"; readonly maxTtlMs: number }
   /** The node belongs to a set of nodes other than the set that this client asks. */
-  | { readonly type: "asleep"; readonly why: "other_set"; readonly set: string };
+  | { readonly type: "not_voting"; readonly why: "other_set"; readonly set: string };
 
 export type Vote =
   | { readonly type: "granted"; readonly remainingMs: number }
@@ -114,7 +114,7 @@ export type Vote =
   | Reserved
   | { readonly type: "too_low"; readonly stored: number }
   | { readonly type: "too_high"; readonly nowUs: number }
-  | Asleep
+  | NotVoting
   | Failure;
 
 /** The name has no holder, but is kept for a moment for the waiter that was woken. */
@@ -149,8 +149,8 @@ export interface Foreign {
   readonly holds: string;
 }
 
-/** The answer to the look of a waiter: a reason to refuse a vote, or that the name is open. */
-export type Sight = Vote | { readonly type: "open"; readonly stored: number };
+/** The answer to a waiter that asks whether voting is worthwhile: a refusal, or `open`. */
+export type LookReply = Vote | { readonly type: "open"; readonly stored: number };
 
 export type NodeRenewal =
   /** `isRetaken`: the name was free on this node, and is the holder's again. */
@@ -158,7 +158,7 @@ export type NodeRenewal =
   | { readonly type: "replaced" }
   | { readonly type: "revoked"; readonly reason: string }
   | { readonly type: "missing" }
-  | Asleep
+  | NotVoting
   | Failure;
 
 /** `unsure`: the lease was not there, but the node may have forgotten it. */
@@ -175,12 +175,12 @@ const FOREIGN = "X";
 
 /** `ttlMs` is the length of the lease that was asked for. */
 export function decodeVote(raw: unknown, ttlMs: number): Vote {
-  const sight = decodeSight(raw, ttlMs);
-  if (sight.type === "open") throw new Unreadable("a vote");
-  return sight;
+  const reply = decodeLookReply(raw, ttlMs);
+  if (reply.type === "open") throw new Unreadable("a vote");
+  return reply;
 }
 
-export function decodeSight(raw: unknown, ttlMs: number): Sight {
+export function decodeLookReply(raw: unknown, ttlMs: number): LookReply {
   if (GRANTED_IN_FULL.includes(raw)) return { type: "granted", remainingMs: ttlMs };
   const [code, first, second, third, ...more] = list(raw);
   switch (code) {
@@ -246,18 +246,18 @@ function held(
 }
 
 /** The answer of a node that does not vote, whatever it is asked. */
-function refusal(code: unknown, first: unknown, second: unknown): Asleep | Foreign {
+function refusal(code: unknown, first: unknown, second: unknown): NotVoting | Foreign {
   switch (code) {
     case "U":
-      return { type: "asleep", why: "unmarked" };
+      return { type: "not_voting", why: "unmarked" };
     case "Q":
-      return { type: "asleep", why: "young", waitMs: whole(first) };
+      return { type: "not_voting", why: "young", waitMs: whole(first) };
     case "F":
-      return { type: "asleep", why: "unfloored" };
+      return { type: "not_voting", why: "unfloored" };
     case "T":
-      return { type: "asleep", why: "short", maxTtlMs: whole(first) };
+      return { type: "not_voting", why: "short", maxTtlMs: whole(first) };
     case "S":
-      return { type: "asleep", why: "other_set", set: text(first) };
+      return { type: "not_voting", why: "other_set", set: text(first) };
     case FOREIGN:
       return foreign(first, second);
     default:

@@ -22,18 +22,18 @@ interface NodeScripts {
   readonly others: NodeScript;
 }
 
-function scripts(isLone: boolean, isSpread: boolean): NodeScripts {
+function scripts(isSingleServer: boolean, isSpread: boolean): NodeScripts {
   const script = (lua: string): NodeScript => {
-    const text = `local IS_LONE, IS_SPREAD = ${isLone}, ${isSpread}\n${lua}`;
+    const text = `local IS_SINGLE_SERVER, IS_SPREAD = ${isSingleServer}, ${isSpread}\n${lua}`;
     return { text, sha: sha1(text) };
   };
   return { vote: script(VOTE), release: script(RELEASE), others: script(NODE) };
 }
 
 /** A node of several; a server that decides alone; and a Cluster that does. */
-export const NODE_SCRIPTS: Readonly<Record<"node" | "lone" | "spread", NodeScripts>> = {
+export const NODE_SCRIPTS: Readonly<Record<"node" | "single" | "spread", NodeScripts>> = {
   node: scripts(false, false),
-  lone: scripts(true, false),
+  single: scripts(true, false),
   spread: scripts(true, true),
 };
 
@@ -140,12 +140,12 @@ export class Quorum {
   readonly runtime: Runtime;
   /** The names of all nodes: clients that name other nodes must not share a node with this one. */
   readonly set: string;
-  /** Stands for `set` where it is only compared. A lone server gets its start delay instead. */
+  /** Stands for `set` where it is only compared. A single server gets its start delay instead. */
   readonly setId: string;
   readonly nodeTimeoutMs: number;
   /** By which part of a lease the clocks of nodes and clients may run apart. */
   readonly driftFactor: number;
-  /** A lone server grants no lock for this long after its start. */
+  /** A single server grants no lock for this long after its start. */
   readonly startDelayMs: number;
   /** How long a node is reserved for the waiter that it woke. */
   readonly reserveMs: number;
@@ -163,14 +163,14 @@ export class Quorum {
       .map(({ name }) => name)
       .sort()
       .join(",");
-    this.setId = this.isLone ? startDelayText(startDelayMs) : setIdOf(this.set);
+    this.setId = this.isSingleServer ? startDelayText(startDelayMs) : setIdOf(this.set);
     this.nodeTimeoutMs = nodeTimeoutMs;
     this.startDelayMs = startDelayMs;
     this.reserveMs = Math.ceil(RESERVE_TIMEOUTS * nodeTimeoutMs);
   }
 
   /** One server, or one Cluster, decides alone: no other node remembers what it forgot. */
-  get isLone(): boolean {
+  get isSingleServer(): boolean {
     return this.nodes.length === 1;
   }
 
@@ -199,7 +199,7 @@ export function setIdOf(set: string): string {
   return sha1(set).slice(0, 16);
 }
 
-/** For how many ms after its start a lone server grants no lock. */
+/** For how many ms after its start a single server grants no lock. */
 export function startDelayText(startDelayMs: number): string {
   return `${Math.ceil(startDelayMs)}`.padStart(16, "0");
 }

@@ -21,7 +21,7 @@ import { Acquisition, type AcquisitionParts } from "./attempt.js";
 import { explainVotes } from "./errors.js";
 import { Grants, QuorumGrant } from "./grants.js";
 import { Inspection } from "./inspection.js";
-import { type KeyLayout, Layout, LoneLayout } from "./layout.js";
+import { type KeyLayout, Layout, SingleServerLayout } from "./layout.js";
 import { Membership } from "./membership.js";
 import { SeenBallots } from "./protocol.js";
 import type { RedlockNode } from "./quorum.js";
@@ -41,7 +41,7 @@ export const TRAITS: Traits = {
   exclusiveBecause: "its nodes agree on one holder by majority, not on how many share a lock",
 };
 
-const LONE_TRAITS: Traits = {
+const SINGLE_SERVER_TRAITS: Traits = {
   ...TRAITS,
   exclusiveBecause: "a plain key has one value, and so one holder",
 };
@@ -96,10 +96,10 @@ export class RedlockStore implements Store {
     const startDelayMs = bootstrap === "wait" ? maxTtlMs : 0;
     const quorum = new Quorum(nodes, settings, runtime, startDelayMs);
     this.#quorum = quorum;
-    this.traits = quorum.isLone ? LONE_TRAITS : TRAITS;
+    this.traits = quorum.isSingleServer ? SINGLE_SERVER_TRAITS : TRAITS;
     const [{ driver }] = nodes as readonly [RedlockNode];
-    this.#layout = quorum.isLone
-      ? new LoneLayout(namespace, settings.prefix ?? "", driver)
+    this.#layout = quorum.isSingleServer
+      ? new SingleServerLayout(namespace, settings.prefix ?? "", driver)
       : new Layout(namespace, settings.prefix);
     const rules = { maxTtlMs, announceMs, bootstrap };
     this.#membership = new Membership(quorum, this.#layout.keysOfNode(), rules);
@@ -132,8 +132,8 @@ export class RedlockStore implements Store {
     try {
       const result = await acquisition.run();
       // A revocation may have been published while a subscription was down.
-      const isUnsure = this.#wakeUps.ups !== ups;
-      if (result.type === "granted" && isUnsure) this.#grants.lookAfter(result);
+      const hasResubscribed = this.#wakeUps.ups !== ups;
+      if (result.type === "granted" && hasResubscribed) this.#grants.lookAfter(result);
       return result;
     } finally {
       this.#acquisitions.delete(acquisition);
@@ -202,12 +202,12 @@ export class RedlockStore implements Store {
   }
 
   async examine(request: ExamineRequest): Promise<Examination> {
-    const { nodes, set, nodeTimeoutMs, isLone, startDelayMs } = this.#quorum;
+    const { nodes, set, nodeTimeoutMs, isSingleServer, startDelayMs } = this.#quorum;
     const { maxTtlMs } = this.#membership;
     // Only a doctor needs this.
     const { examineRedlock } = await import("./doctor.js");
     const survey = () => this.#membership.survey();
-    const terms = { set, nodeTimeoutMs, maxTtlMs, isLone, startDelayMs };
+    const terms = { set, nodeTimeoutMs, maxTtlMs, isSingleServer, startDelayMs };
     return examineRedlock({ nodes, runtime: this.runtime, terms, survey }, request);
   }
 

@@ -7,7 +7,7 @@ import { Backoff } from "../../time/backoff.js";
 import { pause } from "../../time/pause.js";
 import { within } from "../../time/timers.js";
 import { WorkUnderWay } from "../../time/work-under-way.js";
-import { isHopeless, judgeRelease } from "./answers.js";
+import { cannotReachMajority, judgeRelease } from "./answers.js";
 import { quorumError } from "./errors.js";
 import type { QuorumGrant } from "./grants.js";
 import { decodeRelease, type NodeRelease, releaseArgs } from "./protocol.js";
@@ -58,24 +58,24 @@ export class Releases {
     // a mark: a lease that expired or was revoked between two tries is absent as well, and then
     // nothing keeps another client from running the work again. A node that has the mark of an
     // earlier try says `released` by itself.
-    let mayBeOurs: Set<number> | null = null;
-    const isOurs = (at: number, isResent: boolean): boolean =>
-      !keep && (isResent || (mayBeOurs?.has(at) ?? false));
+    let maybeReleased: Set<number> | null = null;
+    const wasReleasedByUs = (at: number, isResent: boolean): boolean =>
+      !keep && (isResent || (maybeReleased?.has(at) ?? false));
     let pauses: Backoff | null = null;
     for (let failures = 0; ; failures += 1) {
       const limitMs = Math.min(untilMs - runtime.clock.nowMs(), POLL_STEP_MS * (failures + 1));
-      const poll = this.#poll(grant, args, Math.max(1, limitMs), isOurs);
+      const poll = this.#poll(grant, args, Math.max(1, limitMs), wasReleasedByUs);
       const judgement = await poll.judged;
       if (judgement !== "silent" && judgement !== null) return judgement;
-      mayBeOurs ??= new Set();
+      maybeReleased ??= new Set();
       pauses ??= new Backoff(runtime.random, RELEASE_PAUSES);
       for (const [at, answer] of poll.answers.entries()) {
         const isUnanswered = answer?.type === "time_out" || answer?.type === "error";
         // rule: earlier-release-was-ours
-        if (isUnanswered || answer?.type === "released") mayBeOurs.add(at);
+        if (isUnanswered || answer?.type === "released") maybeReleased.add(at);
       }
       const pauseMs = pauses.nextMs();
-      if (isHopeless(poll.answers) || runtime.clock.nowMs() + pauseMs >= untilMs) {
+      if (cannotReachMajority(poll.answers) || runtime.clock.nowMs() + pauseMs >= untilMs) {
         const about = { lockName: grant.claim.name, outcome: "unknown" } as const;
         throw quorumError(nodes, poll.answers, about);
       }
@@ -105,7 +105,7 @@ export class Releases {
     args: readonly string[],
     limitMs: number,
     /** Whether an absent lease counts as released by this client. */
-    isOurs: (at: number, isResent: boolean) => boolean,
+    wasReleasedByUs: (at: number, isResent: boolean) => boolean,
   ): Poll<NodeRelease, boolean | "silent"> {
     const { nodes } = this.#quorum;
     const before = nodes.map(({ driver }) => driver.changes());
@@ -117,7 +117,7 @@ export class Releases {
         const answer = decodeRelease(raw);
         if (answer.type !== "absent") return answer;
         const isResent = driver.changes() !== before[at];
-        return isOurs(at, isResent) ? { type: "released" } : answer;
+        return wasReleasedByUs(at, isResent) ? { type: "released" } : answer;
       },
       judge: judgeRelease,
       onAnswer: (answer, at, isLate) => {

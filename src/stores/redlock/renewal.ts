@@ -10,15 +10,15 @@ import type { Claim, Loss, Renewal } from "../../contract/store.js";
 import { present } from "../../errors/assert.js";
 import { list, Unreadable } from "../../events/foreign-data.js";
 import { pause } from "../../time/pause.js";
-import { deadlineOf, isAsleep, isHopeless, judgeRenewal } from "./answers.js";
+import { cannotReachMajority, deadlineOf, isNotVoting, judgeRenewal } from "./answers.js";
 import { nodeError, quorumError } from "./errors.js";
 import { type Grants, QuorumGrant } from "./grants.js";
 import type { Membership } from "./membership.js";
 import {
   decodeRenewal,
   type Failure,
-  type Keeper,
   type NodeRenewal,
+  type RenewingClient,
   renewalsCall,
   resumeArgs,
 } from "./protocol.js";
@@ -46,18 +46,18 @@ export class Renewals {
   readonly #quorum: Quorum;
   readonly #membership: Membership;
   readonly #grants: Grants;
-  readonly #keeper: Keeper;
+  readonly #client: RenewingClient;
 
   constructor(
     quorum: Quorum,
     membership: Membership,
     grants: Grants,
-    { channel }: Pick<Keeper, "channel">,
+    { channel }: Pick<RenewingClient, "channel">,
   ) {
     this.#quorum = quorum;
     this.#membership = membership;
     this.#grants = grants;
-    this.#keeper = { setId: quorum.setId, channel };
+    this.#client = { setId: quorum.setId, channel };
   }
 
   /**
@@ -100,7 +100,7 @@ export class Renewals {
         (await this.#membership.announce(ttlMs));
       const poll: Poll<NodeRenewal, Renewal> = this.#quorum.ask({
         keys,
-        args: resumeArgs(claim, token, this.#keeper),
+        args: resumeArgs(claim, token, this.#client),
         limitMs: this.#limitMs(lease),
         decode: decodeRenewal,
         judge: (answers, sentMs) => this.#judge(lease, answers, sentMs, isKnown),
@@ -110,10 +110,10 @@ export class Renewals {
       if (renewal?.type === "gone") return null;
       if (renewal?.type === "renewed")
         return runtime.clock.exactMs() < grant.deadlineMs ? grant : null;
-      if (isHopeless(poll.answers) || runtime.clock.nowMs() >= untilMs) {
+      if (cannotReachMajority(poll.answers) || runtime.clock.nowMs() >= untilMs) {
         throw quorumError(nodes, poll.answers, { lockName: claim.name, outcome: "unknown" });
       }
-      isForgotten = poll.answers.some((answer) => isAsleep(answer, "short"));
+      isForgotten = poll.answers.some((answer) => isNotVoting(answer, "short"));
       await pause(runtime.timers, RETRY_MS, true);
     }
   }
@@ -169,7 +169,7 @@ export class Renewals {
     });
     if (leases.length === 0) return;
     const poll = this.#quorum.ask<readonly NodeRenewal[], true>({
-      ...renewalsCall(leases, this.#keeper),
+      ...renewalsCall(leases, this.#client),
       limitMs: Math.max(...leases.map((lease) => this.#limitMs(lease))),
       decode: (raw, node) => decodeBatch(raw, leases.length, node),
       judge: (answers, sentMs) => {
@@ -188,7 +188,7 @@ export class Renewals {
     });
     await poll.judged;
     const short = leases.filter((lease, at) => {
-      const isShort = answersFor(poll.answers, at).some((answer) => isAsleep(answer, "short"));
+      const isShort = answersFor(poll.answers, at).some((answer) => isNotVoting(answer, "short"));
       return results.get(lease)?.type === "unknown" && isShort;
     });
     // A node does not know of leases of this length: the announcement is repeated, once.

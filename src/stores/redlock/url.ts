@@ -80,7 +80,7 @@ function nameOf({ nodes: [node] }: RedisTarget): string {
  * many servers refuse for good that no majority can come.
  */
 async function demandMajority(nodes: readonly OpenedNode[]): Promise<void> {
-  const isHopeless = (): boolean => preventsMajority(refusals.size, nodes.length);
+  const cannotReachMajority = (): boolean => preventsMajority(refusals.size, nodes.length);
   const refusals = new Map<string, StoreError>();
   let connected = 0;
   const enough = new Promise<void>((resolve) => {
@@ -92,14 +92,14 @@ async function demandMajority(nodes: readonly OpenedNode[]): Promise<void> {
         const refusal = nodeError(name, error);
         if (!refusal.retryable) refusals.set(name, refusal);
       }
-      if (connected >= majorityOf(nodes.length) || isHopeless()) resolve();
+      if (connected >= majorityOf(nodes.length) || cannotReachMajority()) resolve();
     });
     void Promise.all(attempts).then(() => resolve());
   });
   await within(systemTimers, CONNECT_LIMIT_MS, enough).catch((error: unknown) => {
     if (!(error instanceof TimeLimitError)) throw error;
   });
-  if (!isHopeless()) return;
+  if (!cannotReachMajority()) return;
   const votes = nodes.map(({ name }): NodeVote => {
     const refusal = refusals.get(name);
     return refusal

@@ -12,9 +12,9 @@ import { jittered } from "../../time/backoff.js";
 import type { Timer } from "../../time/timers.js";
 import type { OwnConnection } from "../redis-client/client.js";
 import { Subscription } from "../redis-client/subscription.js";
-import { type Answers, aheadOf, busyBy, dueInMs, judgeSight } from "./answers.js";
+import { type Answers, aheadOf, busyBy, dueInMs, judgeLook } from "./answers.js";
 import type { Grants } from "./grants.js";
-import { decodeSight, type Sight } from "./protocol.js";
+import { decodeLookReply, type LookReply } from "./protocol.js";
 import type { Poll, Quorum } from "./quorum.js";
 
 /** After the first wake-up, the other nodes get this long to send theirs. */
@@ -45,7 +45,7 @@ export class Waiter implements Sleeper {
   readonly #woken = new Set<number>();
   /** The nodes whose queues may have this waiter. */
   readonly #entered = new Set<number>();
-  #look: Poll<Sight, "open" | "held" | "silent"> | null = null;
+  #look: Poll<LookReply, "open" | "held" | "silent"> | null = null;
   #timer: Timer | undefined;
   #wake: (reason: "woken" | "due" | "look" | "ended") => void = () => {};
   #isEnded = false;
@@ -132,12 +132,12 @@ export class Waiter implements Sleeper {
       this.#isForgotten = false;
       const look = this.#ask();
       this.#look = look;
-      const sight = await look.judged;
+      const result = await look.judged;
       this.#look = null;
-      if (this.#isEnded || sight === "open" || this.#isWoken) break;
+      if (this.#isEnded || result === "open" || this.#isWoken) break;
       this.#woken.clear();
       this.answers = look.answers;
-      if (sight === "silent") return "silent";
+      if (result === "silent") return "silent";
       answers = look.answers;
       this.busy = busyBy(answers, this.#quorum.runtime.clock.wallUs() / 1000);
       if (this.busy.mark) break;
@@ -209,14 +209,14 @@ export class Waiter implements Sleeper {
     return jittered(delayMs, this.#quorum.runtime.random);
   }
 
-  #ask(): Poll<Sight, "open" | "held" | "silent"> {
+  #ask(): Poll<LookReply, "open" | "held" | "silent"> {
     this.enter();
-    return this.#quorum.ask<Sight, "open" | "held" | "silent">({
+    return this.#quorum.ask<LookReply, "open" | "held" | "silent">({
       keys: this.#keys,
       args: ["wait", this.member, this.since],
       limitMs: this.#rules.limitMs,
-      decode: (raw) => decodeSight(raw, 0),
-      judge: judgeSight,
+      decode: (raw) => decodeLookReply(raw, 0),
+      judge: judgeLook,
     });
   }
 }
@@ -266,8 +266,8 @@ export class WakeUps {
           this.#wakeAll();
           this.#grants.lookAfterAll(at);
         },
-        // A lone server has no marker that names a process.
-        ...(!this.#quorum.isLone && {
+        // A single server has no marker that names a process.
+        ...(!this.#quorum.isSingleServer && {
           prepare: (connection: OwnConnection) => this.#proveSameProcess(connection),
         }),
       });

@@ -1,6 +1,6 @@
 -- The other verbs of a node, one in each call, all or nothing; `renew` is about many leases.
 --
--- KEYS     node (waiters on a lone server), lock, ballot; `renew`: node, and lock and ballot of
+-- KEYS     node (waiters on a single server), lock, ballot; `renew`: node, and lock and ballot of
 --          each lease. A request about the node itself gives the key of the node three times.
 -- ARGV 1   the verb; each says below what follows, and what it answers. All of them may answer
 --          X key type, the refusal for foreign data.
@@ -52,7 +52,7 @@ local function renew(keys, id, owner, token, span, ttlMs, channel)
   local revoked = revocation(kind, rest, owner)
   if revoked then return revoked end
   -- No other node can prove that the lease went on.
-  if IS_LONE then return { 'N' } end
+  if IS_SINGLE_SERVER then return { 'N' } end
   local refusal, known = node.admission(id, ttlMs)
   if refusal then return refusal end
   -- Only a ballot counts, not a floor: a floor says which ballots may have been here, and the
@@ -69,7 +69,7 @@ end
 -- G leftMs, and 1 if the lock was taken again; H: another owner has it; V reason: revoked; N: gone;
 -- T maxMs and the other refusals of `admission`; E with the error when the verb fails for the
 -- lease, and then the next lease follows. The word `user_script` tells that it may have written
--- before. All leases share the first key, which `renew` does not use on a lone server.
+-- before. All leases share the first key, which `renew` does not use on a single server.
 if verb == 'renew' then
   local answers = {}
   for at = 1, (#KEYS - 1) / 2 do
@@ -168,7 +168,7 @@ if foreign then return foreign end
 -- Tells the process of this node, its uptime, its clock, and its marker.
 if verb == 'survey' then
   local answer = { node.server('run_id'), whole(node.uptimeMs() / 1000), whole(node.nowUs) }
-  if IS_LONE or not known then return answer end
+  if IS_SINGLE_SERVER or not known then return answer end
   local floor = known.floor and whole(known.floor) or ''
   for _, one in ipairs({ known.run, known.set, whole(known.from), whole(known.max), floor,
     whole(known.top), whole(known.long), whole(known.till) }) do

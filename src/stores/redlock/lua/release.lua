@@ -1,6 +1,6 @@
 -- Frees the lock if the owner holds it, closes the name up to its ballot, and wakes a waiter.
 --
--- KEYS    node (waiters on a lone server), lock, ballot
+-- KEYS    node (waiters on a single server), lock, ballot
 -- ARGV 1  start      "ballot H owner ", the beginning of the owner's record
 --      2  closed     the ballot + 1
 --      3  reserveMs  for how long the name is kept for the waiter that is woken

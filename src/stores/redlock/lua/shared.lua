@@ -1,9 +1,9 @@
 -- The keys of one node for a name, and the rules that the scripts share. node-rules.ts has the same
 -- rules in TypeScript. Leases are timed in ms, ballots in microseconds.
 --
--- A lone server decides without other nodes (IS_LONE). It has no marker, because no other node
--- could tell it what it forgot. Its first key is that of the waiters, so that all keys of a call
--- are in one slot of a Cluster (IS_SPREAD).
+-- A single server decides without other nodes (IS_SINGLE_SERVER). It has no marker, because no
+-- other node could tell it what it forgot. Its first key is that of the waiters, so that all keys
+-- of a call are in one slot of a Cluster (IS_SPREAD).
 --
 -- node     string: the marker of the node, fixed width, so that its parts compare as text
 --            1- 16  top    no ballot that the node voted for is above it
@@ -24,7 +24,7 @@
 --            R until waiter                           reserved for the waiter that was woken
 --            V owner reason                           the owner that was revoked, and why
 -- waiters  sorted set: channel/id of the waiters, by the time when each says it came; its name is
---          that of the ballot with another letter; a lone server is given it
+--          that of the ballot with another letter; a single server is given it
 --
 -- A key may hold data of another program: a value of another type, or another text. Such a key is
 -- never written and never deleted. The node then answers X, with the key and its type, and does not
@@ -56,9 +56,9 @@ local function open(keys, kept)
   local nowMs = math.floor(nowUs / 1000)
   -- Keys may begin with a prefix of the client. Behind `holdfast:` comes a namespace, which has no
   -- colons, and then the letter of the key. A request about the node itself has no such letter.
-  local letter = not IS_LONE and string.find(ballot, ':', #node - 3, true)
+  local letter = not IS_SINGLE_SERVER and string.find(ballot, ':', #node - 3, true)
   local waiters = letter and sub(ballot, 1, letter) .. 'w' .. sub(ballot, letter + 2)
-  if IS_LONE then waiters = node end
+  if IS_SINGLE_SERVER then waiters = node end
 
   -- The channel and the id of a waiter of this store, or nil.
   local function waiterOf(member) return match(member, '^(holdfast@.*)/(.*)$') end
@@ -89,7 +89,7 @@ local function open(keys, kept)
   -- The marker as a table, or nil; without a floor, it is not known yet. The second value is the
   -- refusal if the marker is foreign.
   local function readMarker()
-    if IS_LONE then return { top = 0, max = math.huge, long = 0, till = 0 } end
+    if IS_SINGLE_SERVER then return { top = 0, max = math.huge, long = 0, till = 0 } end
     local text = marker
     if not text then return nil, foreignType(node) end
     local floor = sub(text, 87, 102)
@@ -128,10 +128,10 @@ local function open(keys, kept)
   -- the channel of its run proves that the marker was written for this process (vote.lua); without
   -- a listener the run id of the server decides.
   --
-  -- A lone server grants no lock until `id` milliseconds after its start.
+  -- A single server grants no lock until `id` milliseconds after its start.
   local function admission(id, ttlMs)
     local known, foreign = readMarker()
-    if IS_LONE then
+    if IS_SINGLE_SERVER then
       local delayMs = tonumber(id)
       local waitMs = delayMs > 0 and delayMs - uptimeMs() or 0
       if waitMs > 0 then return { 'Q', whole(waitMs) } end
@@ -153,10 +153,10 @@ local function open(keys, kept)
     return nil, known
   end
 
-  -- The floor follows the clock, a day behind it, and never goes back. A lone server that lost its
-  -- data asks no other node, so its floor is as high as a clock that is a little slow allows.
+  -- The floor follows the clock, a day behind it, and never goes back. A single server that lost
+  -- its data asks no other node, so its floor is as high as a clock that is a little slow allows.
   local function floorOf(known)
-    if IS_LONE then return nowUs - 1000000 end
+    if IS_SINGLE_SERVER then return nowUs - 1000000 end
     local bound = nowUs - DAY
     if not known or not known.floor then return bound end
     if bound > known.floor + SLACK / 2 then
@@ -174,12 +174,12 @@ local function open(keys, kept)
   -- The refusal if the ballot is foreign, or nil. Nothing is kept of such a name, so every verb
   -- about it is refused.
   local function foreignBallot()
-    if not letter and not IS_LONE then return nil end
+    if not letter and not IS_SINGLE_SERVER then return nil end
     if not raw then return foreignType(ballot) end
     local stored, kind, rest = match(raw, '^(%d+) ?([HWDRV]?) ?(.*)$')
-    local isOurs = stored and #stored == 16 and (kind ~= '' or rest == '')
+    local isBallot = stored and #stored == 16 and (kind ~= '' or rest == '')
       and (kind ~= 'R' or match(rest, '^%d+ .*/'))
-    if not isOurs then return { 'X', ballot, 'string' } end
+    if not isBallot then return { 'X', ballot, 'string' } end
   end
 
   -- The stored ballot, its kind and the rest of its text. Without a ballot the floor counts, for
@@ -201,7 +201,7 @@ local function open(keys, kept)
   end
 
   local function raiseTop(known, token)
-    if IS_LONE or token <= known.top then return end
+    if IS_SINGLE_SERVER or token <= known.top then return end
     known.top = token + STRIDE
     writeMarker(known)
   end
@@ -279,7 +279,7 @@ local function open(keys, kept)
 
   -- The answer that nothing is held: 0, or -1 if the node may have forgotten.
   local function absence()
-    if IS_LONE then return 0 end
+    if IS_SINGLE_SERVER then return 0 end
     local known = readMarker()
     return known and known.run == server('run_id') and known.from <= nowMs and 0 or -1
   end

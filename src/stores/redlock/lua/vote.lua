@@ -1,10 +1,10 @@
 -- Votes for an owner at a ballot above the stored one, if the name is free or the owner's own.
 --
--- KEYS    node (waiters on a lone server), lock, ballot
+-- KEYS    node (waiters on a single server), lock, ballot
 -- ARGV 1  terms, packed, since an argument costs more than a piece of a text:
 --            1-13  the longest usual lease, or this one if it is longer
---           14-30  state and id as the marker has to have them; a lone server: v, and for how many
---                  ms after its start it grants no lock
+--           14-30  state and id as the marker has to have them; a single server: v, and for how
+--                  many ms after its start it grants no lock
 --           31-    ttl of the lease
 --      2  record  the ballot, and behind it the record of the holder (H, shared.lua)
 --      3  waiter  only if the owner waits: its id, to be entered if the node refuses
@@ -28,7 +28,7 @@ local owner = sub(record, 20, find(record, ' ', 20, true) - 1)
 -- Whether the vote is uncontended, as far as these keys show: nobody holds the name, waits for it
 -- or left a mark on it, and the ballot is above the stored one.
 local isOpen, isAdmitted, nowUs = false, false, nil
-if IS_LONE then
+if IS_SINGLE_SERVER then
   local time = not holder and sub(terms, 15, 30) == '0000000000000000' and call('TIME')
   nowUs = time and time[1] * 1000000 + time[2]
   isAdmitted = time and token - nowUs < 31536000000000
@@ -41,7 +41,7 @@ if isAdmitted and raw then
   local stop = find(raw, '%D')
   isOpen = raw < token
     and (not stop and #raw == 16 or stop == 17 and sub(raw, 17, 18) == ' H')
-elseif isAdmitted and IS_LONE then
+elseif isAdmitted and IS_SINGLE_SERVER then
   isOpen = token - nowUs > -1000000
 elseif isAdmitted then
   -- A little less than a day ago. If the floor has to follow the clock, it is not open at once.
@@ -52,7 +52,7 @@ end
 -- connection on which the server said that it is this run. So a listener, of any client, proves
 -- that the marker was written for this very process.
 isOpen = isOpen
-  and (IS_LONE or call('PUBSUB', 'NUMSUB', 'holdfast@/' .. sub(marker, 47, 86))[2] > 0)
+  and (IS_SINGLE_SERVER or call('PUBSUB', 'NUMSUB', 'holdfast@/' .. sub(marker, 47, 86))[2] > 0)
 
 -- Otherwise all rules are asked in turn. The first that refuses is the answer.
 local node, known, keptUntilMs
@@ -71,8 +71,8 @@ if not isOpen then
   local number = tonumber(token)
   if number <= stored then
     if holder and number == stored then return { 'G', call('PTTL', lock) } end
-    -- The floor of a lone server follows its clock. A ballot above the time will be above it.
-    return { 'L', node.whole(not raw and IS_LONE and node.nowUs or stored) }
+    -- The floor of a single server follows its clock. A ballot above the time will be above it.
+    return { 'L', node.whole(not raw and IS_SINGLE_SERVER and node.nowUs or stored) }
   end
   if number > math.max(node.nowUs + node.YEAR, known.top) then
     return { 'A', node.whole(node.nowUs) }
