@@ -162,7 +162,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
   const profile = PROFILES[seed % PROFILES.length] as Profile;
   const ttlMs = chance.pick([300, 1_000, 3_000, 12_000]);
   const weather = weatherOf(profile, ttlMs, chance);
-  const style = chance.pick(["mutual", "cohort", "shared", "mixed"] as const);
+  const style = chance.pick(["mutual", "turns", "shared", "mixed"] as const);
   const isRough = profile === "clocks" && chance.isLucky(0.5);
   return {
     seed,
@@ -172,7 +172,7 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
     announceParts: 0,
     cutOff: 0,
     programs: clients ?? chance.whole(2, 4),
-    tasks: profile === "crash" || style === "cohort" ? chance.whole(3, 5) : chance.whole(1, 3),
+    tasks: profile === "crash" || style === "turns" ? chance.whole(3, 5) : chance.whole(1, 3),
     names: chance.isLucky(0.7) ? ["a"] : ["a", "b"],
     hasOwnTtls: false,
     ttlsMs: chance.isLucky(0.6) ? [ttlMs] : [ttlMs, ttlMs * chance.pick([0.25, 0.5, 3])],
@@ -186,11 +186,11 @@ function arbiterPlan(seed: number, { clients, minutes }: PlanOptions): Plan {
     renewalParts: profile === "crash" ? [0.1, 0.5] : [0.1, 0.5, 1, 2],
     kinds: {
       mutual: { mutex: 1, read: 0, semaphore: 0, once: 0.1 },
-      cohort: { mutex: 1, read: 0, semaphore: 0, once: 0 },
+      turns: { mutex: 1, read: 0, semaphore: 0, once: 0 },
       shared: { mutex: 0.3, read: 0.4, semaphore: 1.3, once: 0 },
       mixed: { mutex: 1, read: 1, semaphore: 1, once: 0.5 },
     }[style],
-    strict: style === "cohort" ? 0.1 : chance.pick([0, 0.5, 1]),
+    strict: style === "turns" ? 0.1 : chance.pick([0, 0.5, 1]),
     inStep: false,
     thinkParts: chance.pick([
       [0.003, 0.5],

@@ -20,7 +20,7 @@ export const lease: readonly Mutant[] = [
   },
   { title: "a loss is not told", rule: "loss-is-told", change: "drop" },
   {
-    title: "the keeper sleeps with the machine",
+    title: "the lease renewer sleeps with the machine",
     rule: "sleep-of-the-machine-is-noticed",
     change: { only: 1, of: "min" },
   },

@@ -4,9 +4,9 @@
  */
 import type { Family } from "../plan.js";
 import { arbiter } from "./arbiter.js";
-import { cohort } from "./cohort.js";
 import { lease } from "./lease.js";
 import { ledger } from "./ledger.js";
+import { localQueue } from "./local-queue.js";
 import type { Mutant } from "./mutant.js";
 import { quorum } from "./quorum.js";
 import { rules } from "./rules.js";
@@ -22,7 +22,7 @@ export const mutants: readonly Mutant[] = [
   ...ledger,
   ...arbiter,
   ...lease,
-  ...cohort,
+  ...localQueue,
   ...of("quorum", quorum),
   ...of("sequencer", sequencer),
   ...of("zookeeper", zookeeper),

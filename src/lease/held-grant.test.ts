@@ -17,7 +17,7 @@ function makeHold(given: Partial<ConstructorParameters<typeof HeldGrant>[3]> = {
   return { held: new HeldGrant(grant, user, 1_000, options, { onEnd() {} }), grant };
 }
 
-describe("a hold", () => {
+describe("a held grant", () => {
   it("is due for renewal after a third of the ttl", () => {
     expect(makeHold().held.dueMs).toBe(11_000);
   });

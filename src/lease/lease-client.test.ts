@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
+import { LocalQueueTrial } from "../../test/fixtures/local-queue-trial.js";
 import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import type { Grant } from "../contract/store.js";
 import { StoreError } from "../errors/index.js";
 import type { Lease } from "./lease.js";
 
-let trial: CohortTrial;
+let trial: LocalQueueTrial;
 
 beforeEach(() => {
-  trial = new CohortTrial();
+  trial = new LocalQueueTrial();
 });
 
 describe("held", () => {

@@ -74,7 +74,7 @@ describe("a grant that has ended on its way", () => {
     expect([grant.listener, leaseRenewer.leases(), runtime.alarms]).toEqual([null, [], 0]);
   });
 
-  it("leaves the hold that it would have replaced alone", () => {
+  it("leaves the grant that it would have replaced alone", () => {
     const older = keep({}, { name: "x" });
     const grant = store.grantFor(claimOf("o", { name: "x" }), tokens + 1n);
     grant.deadlineMs = Number.NEGATIVE_INFINITY;
@@ -430,14 +430,14 @@ describe("a grant that the store ends", () => {
 });
 
 describe("a newer grant of the same name", () => {
-  it.each(["exclusive", "shared"] as const)("that is %s ends an exclusive hold", (mode) => {
+  it.each(["exclusive", "shared"] as const)("that is %s ends an exclusive grant", (mode) => {
     const older = keep({}, { name: "x" });
     const newer = keep({}, { name: "x", mode });
     expect(older.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
     expect([older.held.isLive, newer.held.isLive]).toEqual([false, true]);
   });
 
-  it("ends a shared hold only if it is exclusive itself", () => {
+  it("ends a shared grant only if it is exclusive itself", () => {
     const shared = keep({}, { name: "x", mode: "shared" });
     const other = keep({}, { name: "x", mode: "shared" });
     expect([shared.held.isLive, other.held.isLive]).toEqual([true, true]);
@@ -447,7 +447,7 @@ describe("a newer grant of the same name", () => {
     }
   });
 
-  it("ends a shared hold after the newest of them was given back", () => {
+  it("ends a shared grant after the newest of them was given back", () => {
     const held = [1, 2, 3].map(() => keep({}, { name: "x", mode: "shared" }));
     leaseRenewer.drop(held[2]?.held as HeldGrant);
     leaseRenewer.drop(held[0]?.held as HeldGrant);
@@ -455,7 +455,7 @@ describe("a newer grant of the same name", () => {
     expect(held[1]?.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
   });
 
-  it("ends a hold of so many permits that both cannot be held", () => {
+  it("ends a grant whose permits, with its own, exceed the limit", () => {
     const permits = (weight: number, limit: number): Partial<Claim> => {
       return { name: "x", mode: "shared", weight, limit };
     };
@@ -466,7 +466,7 @@ describe("a newer grant of the same name", () => {
     expect(one.held.isLive).toBe(false);
   });
 
-  it("leaves a hold in another space alone", () => {
+  it("leaves a grant in another space alone", () => {
     const election = keep({}, { name: "x", space: "election" });
     keep({}, { name: "x" });
     expect(election.held.isLive).toBe(true);
@@ -498,7 +498,7 @@ describe("a newer grant of the same name", () => {
     expect(newer.onLost).toHaveBeenCalledExactlyOnceWith("replaced", "");
   });
 
-  it("says that an older hold has expired, if it has", () => {
+  it("says that an older grant has expired, if it has", () => {
     const older = keep({ ttlMs: 1_000, renew: false }, { name: "x" });
     runtime.block(2_000);
     keep({}, { name: "x" });
@@ -546,7 +546,7 @@ describe("graceMs", () => {
   });
 });
 
-describe("a detached hold", () => {
+describe("a detached grant", () => {
   it("is neither renewed nor given back, only told of its end", async () => {
     const [detached, ...others] = [keep(), keep(), keep()];
     let answer: () => void = () => {};

@@ -1,22 +1,22 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { beforeEach, describe, expect, it } from "vitest";
-import { CohortTrial, type Member } from "../../test/fixtures/cohort-trial.js";
+import { LocalQueueTrial, type Member } from "../../test/fixtures/local-queue-trial.js";
 import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import type { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import type { AcquireOptions } from "../options/options.js";
 
-let trial: CohortTrial;
+let trial: LocalQueueTrial;
 let store: ScriptedStore;
 
 const join = (given?: AcquireOptions): Member => trial.join(given);
 
 beforeEach(() => {
-  trial = new CohortTrial();
+  trial = new LocalQueueTrial();
   store = trial.store;
 });
 
-describe("a lone call", () => {
+describe("the first call for a lock", () => {
   it("asks for one turn, and leaves nothing behind", async () => {
     for (const token of [10n, 20n]) {
       const only = await trial.holdWith(token);
@@ -43,7 +43,7 @@ describe("a lone call", () => {
     expect(store.released).toHaveLength(2);
   });
 
-  it("that ends while its grant is under way leaves its hold to the calls behind it", async () => {
+  it("that ends while its grant is under way leaves its grant to the calls behind it", async () => {
     const controller = new AbortController();
     join({ signal: controller.signal });
     const second = join();
@@ -155,7 +155,7 @@ describe("a lone call", () => {
     expect(again).toHaveLength(1);
   });
 
-  it("that holds is shared by a cohort: no turn follows on its grant", async () => {
+  it("that holds for one turn passes nothing on: the next call asks the store", async () => {
     const first = await trial.holdWith(10n);
     const second = join();
     await settled();
@@ -167,7 +167,7 @@ describe("a lone call", () => {
     expect(second.lease.token).toBe(20n);
   });
 
-  it("that is lost makes room: the next call asks anew", async () => {
+  it("that is lost makes room: the next call asks again", async () => {
     const first = join();
     await settled();
     const grant = await trial.grant(10n);
@@ -177,7 +177,7 @@ describe("a lone call", () => {
     expect(next.lease.token).toBe(20n);
   });
 
-  it("whose cohort is lost unnoticed lets the next call ask, with events", async () => {
+  it("whose grant is lost unnoticed lets the next call ask, with events", async () => {
     const listener = (): void => {};
     subscribe("tracing:holdfast:acquire:start", listener);
     try {

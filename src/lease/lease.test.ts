@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { CohortTrial } from "../../test/fixtures/cohort-trial.js";
+import { LocalQueueTrial } from "../../test/fixtures/local-queue-trial.js";
 import { settled } from "../../test/fixtures/manual-runtime.js";
 import { watch } from "../../test/fixtures/outcome.js";
 import {
@@ -13,14 +13,14 @@ import type { AcquireOptions } from "../options/options.js";
 import { decodeHandle } from "./handle.js";
 import type { Lease } from "./lease.js";
 
-let trial: CohortTrial;
+let trial: LocalQueueTrial;
 
 async function take(given?: AcquireOptions): Promise<Lease> {
   return (await trial.holdWith(10n, given)).lease;
 }
 
 beforeEach(() => {
-  trial = new CohortTrial();
+  trial = new LocalQueueTrial();
 });
 
 afterEach(() => {

@@ -1,18 +1,18 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { beforeEach, describe, expect, it } from "vitest";
-import { CohortTrial, type Member } from "../../test/fixtures/cohort-trial.js";
+import { LocalQueueTrial, type Member } from "../../test/fixtures/local-queue-trial.js";
 import { settled } from "../../test/fixtures/manual-runtime.js";
 import type { ScriptedStore } from "../../test/fixtures/scripted-store.js";
 import type { Renewal } from "../contract/store.js";
 import type { AcquireOptions } from "../options/options.js";
 
-let trial: CohortTrial;
+let trial: LocalQueueTrial;
 let store: ScriptedStore;
 
 const join = (given?: AcquireOptions): Member => trial.join(given);
 
 beforeEach(() => {
-  trial = new CohortTrial();
+  trial = new LocalQueueTrial();
   store = trial.store;
 });
 
@@ -143,7 +143,7 @@ describe("turns", () => {
     expect(third.lease.state).toBe("held");
   });
 
-  it("do not begin on a hold whose grace has begun", async () => {
+  it("do not begin on a grant whose grace has begun", async () => {
     const given = { graceMs: 1_000 };
     const first = await trial.holdWith(10n, given);
     const [second, third] = [join(given), join(given)];
@@ -279,8 +279,8 @@ describe("a release that a listener hears of", () => {
   });
 });
 
-describe("a hold that is lost", () => {
-  it("ends the turn under way, and the next member asks anew", async () => {
+describe("a grant that is lost", () => {
+  it("ends the turn under way, and the next member asks again", async () => {
     const first = join();
     await settled();
     const grant = await trial.grant(10n);

@@ -169,7 +169,7 @@ export class LocalQueue implements GrantUser, Releaser {
     this.#held = null;
     this.#lease = null;
     lease?.onLost(reason, detail);
-    // rule: cohort-goes-on-after-a-loss
+    // rule: queue-goes-on-after-a-loss
     this.#goOn();
   }
 
@@ -281,7 +281,7 @@ export class LocalQueue implements GrantUser, Releaser {
   #endHold(last: HeldLease): Promise<boolean> {
     this.#held = null;
     const released = this.#localQueues.releases.giveBack(last);
-    // rule: cohort-goes-on-after-its-span
+    // rule: queue-goes-on-after-its-span
     this.#goOn();
     return released;
   }

@@ -1,7 +1,7 @@
 import type { Mutant } from "./mutant.js";
 
 /** Among waiters of one process that take turns (local queue). */
-export const cohort: readonly Mutant[] = [
+export const localQueue: readonly Mutant[] = [
   { title: "the span is used again", rule: "span-is-used-up", change: "drop" },
   {
     title: "turns share a token",
@@ -37,10 +37,10 @@ export const cohort: readonly Mutant[] = [
     },
     also: [{ rule: "ended-grant-is-not-believed", change: "drop" }],
   },
-  { title: "a loss stops the cohort", rule: "cohort-goes-on-after-a-loss", change: "drop" },
+  { title: "a loss stops the local queue", rule: "queue-goes-on-after-a-loss", change: "drop" },
   {
-    title: "the last turn stops the cohort",
-    rule: "cohort-goes-on-after-its-span",
+    title: "the last turn stops the local queue",
+    rule: "queue-goes-on-after-its-span",
     change: "drop",
   },
   {
