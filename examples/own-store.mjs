@@ -59,9 +59,9 @@ class MapStore {
     return grants.map(({ grant, ttlMs }) => {
       const sentMs = this.runtime.clock.nowMs();
       // After the own deadline somebody else may have been promised the lock.
-      if (sentMs >= grant.deadlineMs) return { type: "gone", reason: "expired", detail: "" };
+      if (sentMs >= grant.deadlineMs) return ended(grant, "expired");
       const row = this.#rowOf(grant);
-      if (!row) return { type: "gone", reason: "missing", detail: "" };
+      if (!row) return ended(grant, "missing");
       row.expiryMs = Math.max(row.expiryMs, sentMs + ttlMs);
       grant.extend(deadlineOf(sentMs, row.expiryMs - sentMs, ttlMs));
       return { type: "renewed", waiting: false };
@@ -159,6 +159,12 @@ class MapStore {
     const [heldMs, remainingMs] = [nowMs - grantedMs, expiryMs - nowMs];
     return { token, mode, weight, limit: null, meta, heldMs, remainingMs };
   }
+}
+
+/** The answer to the renewal of a grant that is over. */
+function ended(grant, reason) {
+  grant.end({ reason, detail: "" });
+  return { type: "ended" };
 }
 
 const keyOf = ({ space, name }) => `${space}:${name}`;

@@ -57,7 +57,7 @@ export const arbiter: readonly Mutant[] = [
   {
     title: "a grant that the store calls gone goes on",
     rule: "answered-gone-ends-the-grant",
-    change: "never",
+    change: "drop",
     also: [{ rule: "unknown-is-not-lost", change: "never" }],
   },
   {

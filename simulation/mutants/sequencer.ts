@@ -104,7 +104,7 @@ export const sequencer: readonly Mutant[] = [
   {
     title: "sequencer: an entry that a proof did not find is believed",
     rule: "proof-without-the-entry-ends-the-grant",
-    change: "never",
+    change: "drop",
     also: [
       { rule: "unknown-is-not-lost", change: "never" },
       { rule: "missing-entry-is-told-at-once", change: "drop" },

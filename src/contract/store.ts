@@ -144,10 +144,11 @@ export interface Wait {
   report(holder: HolderView | null, ahead: number | null, grantsInMs?: number): void;
 }
 
-/** The answer to the renewal of one grant; only `gone` ends the lease. */
+/** The answer to the renewal of one grant. */
 export type Renewal =
   | { readonly type: "renewed"; readonly waiting: boolean }
-  | { readonly type: "gone"; readonly reason: LossReason; readonly detail: string }
+  /** The grant is gone: the store has called its `end`, which told why. */
+  | { readonly type: "ended" }
   /** The store did not answer, or not clearly: the renewal is repeated until the deadline. */
   | { readonly type: "unknown"; readonly error: unknown };
 

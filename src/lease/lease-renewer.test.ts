@@ -311,18 +311,26 @@ describe("a renewal that fails", () => {
 
   it("cuts a reason that another client made too long", async () => {
     const { onLost } = keep();
-    store.onRenew = async () => [
-      { type: "gone", reason: "revoked", detail: "x".repeat(5_000_000) },
-    ];
+    store.onRenew = async (grants) => {
+      return grants.map((one) => store.end(one, "revoked", "x".repeat(5_000_000)));
+    };
     await runtime.advance(10_000);
     expect(onLost).toHaveBeenCalledExactlyOnceWith("revoked", "x".repeat(1_024));
   });
 
   it("because the grant is gone ends the lease at once, with the store's word", async () => {
     const { onLost } = keep();
-    store.onRenew = async () => [{ type: "gone", reason: "revoked", detail: "stuck" }];
+    store.onRenew = async (grants) => grants.map((one) => store.end(one, "revoked", "stuck"));
     await runtime.advance(10_000);
     expect(onLost).toHaveBeenCalledExactlyOnceWith("revoked", "stuck");
+  });
+
+  it("because the grant is gone ends the lease of a store that ends no grants", async () => {
+    const { onLost, grant } = keep();
+    store.onRenew = async () => [{ type: "ended" }];
+    await runtime.advance(10_000);
+    expect(onLost).toHaveBeenCalledExactlyOnceWith("missing", "");
+    expect(grant.loss).toMatchObject({ reason: "missing" });
   });
 });
 

@@ -46,6 +46,8 @@ const EXPLAIN_MS = 100;
  */
 const MAX_NAP_MS = 1_000;
 
+/** For a store that said `ended` and did not call `end`. */
+const MISSING: Loss = { reason: "missing", detail: "" };
 const REPLACED: Loss = { reason: "replaced", detail: "" };
 const RESUMED: Loss = { reason: "replaced", detail: "this process resumed it by its handle" };
 
@@ -282,10 +284,7 @@ export class LeaseRenewer implements HeldGrantOwner {
     { request, sentMs, beforeMs }: { request: number; sentMs: number; beforeMs: number },
   ): void {
     // rule: unknown-is-not-lost
-    if (renewal.type === "gone") {
-      held.isUnanswered = false;
-      return this.#end(held, renewal);
-    }
+    if (renewal.type === "ended") return this.#end(held, MISSING);
     const isRenewed = renewal.type === "renewed";
     if (request <= held.answered) return this.#onCopy(held, isRenewed, sentMs);
     held.isUnanswered = false;

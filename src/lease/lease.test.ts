@@ -206,7 +206,9 @@ describe("renew", () => {
     await expect(lease.renew()).rejects.toMatchObject({ code: "HF_STORE", outcome: "unknown" });
     await expect(lease.renew()).rejects.toBeInstanceOf(StoreError);
     expect(lease.state).toBe("held");
-    trial.store.onRenew = async () => [{ type: "gone", reason: "replaced", detail: "" }];
+    trial.store.onRenew = async (grants) => {
+      return grants.map((one) => trial.store.end(one, "replaced"));
+    };
     await expect(lease.renew()).rejects.toMatchObject({ reason: "replaced" });
     await expect(lease.renew()).rejects.toBeInstanceOf(LeaseLostError);
     expect(trial.store.renewed).toHaveLength(3);

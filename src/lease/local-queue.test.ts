@@ -304,12 +304,12 @@ describe("a grant that is lost", () => {
     const [second, third, fourth] = [join(), join(), join()];
     await settled();
     await first.lease.release();
-    await trial.grant(20n);
+    const grant = await trial.grant(20n);
     const renewing = second.lease.renew().catch((error: Error) => error);
     await second.lease.release();
     await settled();
     expect([third.lease.token, third.lease.state]).toEqual([21n, "held"]);
-    answers[0]?.({ type: "gone", reason: "revoked", detail: "stuck" });
+    answers[0]?.(store.end(grant, "revoked", "stuck"));
     await renewing;
     await settled();
     expect([third.lease.state, fourth.state]).toEqual(["lost", "pending"]);

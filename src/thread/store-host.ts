@@ -198,12 +198,10 @@ export class StoreHost implements HostedGrantOwner {
     const renewals = [...(await this.#store.renew(sent))];
     return known.map(({ hosted }): RenewalCopy => {
       const renewal = hosted ? renewals.shift() : undefined;
-      if (!renewal) return { type: "gone", reason: "missing", detail: "" };
-      if (renewal.type === "unknown") return { type: "unknown", error: copyOfError(renewal.error) };
-      if (renewal.type === "gone" && hosted?.held) {
-        hosted.grant.end(renewal);
-      }
-      return renewal;
+      // Its end was told by a message before, unless the caller has released it.
+      if (!renewal) return { type: "ended" };
+      if (renewal.type !== "unknown") return renewal;
+      return { type: "unknown", error: copyOfError(renewal.error) };
     });
   }
 

@@ -103,10 +103,11 @@ test("1,000 leases are renewed by a handful of calls; a lost lease harms no othe
     const after = await scriptCalls();
     for (const [at, calls] of after.entries()) expect(calls - (before[at] ?? 0)).toBeLessThan(10);
     // By a message of the nodes, or by this renewal.
-    expect(results[100]).toMatchObject({ type: "gone" });
-    expect(results[200]).toEqual({ type: "gone", reason: "replaced", detail: "" });
+    expect(results[100]).toEqual({ type: "ended" });
+    expect(results[200]).toEqual({ type: "ended" });
+    expect(leases[200]?.grant.loss).toEqual({ reason: "replaced", detail: "" });
     // No node kept it: nodes that were taken again prove nothing.
-    expect(results[300]).toMatchObject({ type: "gone" });
+    expect(results[300]).toEqual({ type: "ended" });
     expect(results[400]).toMatchObject({ type: "unknown" });
     const rest = results.filter((_, at) => ![100, 200, 300, 400].includes(at));
     expect(new Set(rest.map(({ type }) => type))).toEqual(new Set(["renewed"]));

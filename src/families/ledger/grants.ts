@@ -61,10 +61,9 @@ export class Grants {
     return !grant.isReleasing && this.#owners.get(grant.claim.owner) === grant;
   }
 
-  /** The store has ended the grant, and its release is not under way. */
+  /** The store has ended the grant. Its owner is still known while its release is under way. */
   lose(grant: LedgerGrant, reason: Loss["reason"], detail: string): void {
-    if (!this.isLive(grant)) return;
-    this.#owners.delete(grant.claim.owner);
+    if (this.isLive(grant)) this.#owners.delete(grant.claim.owner);
     grant.end({ reason, detail });
   }
 

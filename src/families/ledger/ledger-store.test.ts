@@ -73,7 +73,8 @@ describe("renew", () => {
     expect(storeMs).toBeLessThanOrEqual(grant.deadlineMs);
     runtime.block(40_000);
     const [late] = await store.renew([{ grant, ttlMs: 30_000 }]);
-    expect(late).toEqual({ type: "gone", reason: "expired", detail: "" });
+    expect(late).toEqual({ type: "ended" });
+    expect(grant.loss).toEqual({ reason: "expired", detail: "" });
     expect(arbiter.sentOf("renew")).toHaveLength(1);
   });
 
@@ -92,11 +93,12 @@ describe("renew", () => {
     ]);
   });
 
-  it("tells gone, with the store's reason", async () => {
+  it("ends a grant that is gone, with the store's reason", async () => {
     const grant = await take();
     server.do({ type: "revoke", key: KEY, token: Number(grant.token), reason: "stuck" });
     const [renewal] = await store.renew([{ grant, ttlMs: 30_000 }]);
-    expect(renewal).toEqual({ type: "gone", reason: "revoked", detail: "stuck" });
+    expect(renewal).toEqual({ type: "ended" });
+    expect(grant.loss).toEqual({ reason: "revoked", detail: "stuck" });
   });
 
   it("ends a grant that is gone at once, while another of its batch has no answer", async () => {

@@ -1,4 +1,4 @@
-import type { Claim, Grant, Renewal } from "../../contract/store.js";
+import type { Claim, Grant, Loss, Renewal } from "../../contract/store.js";
 import { StoreError } from "../../errors/index.js";
 import type { Renew } from "../../rules/ledger-command.js";
 import { deadlineOf } from "../../rules/margin.js";
@@ -6,6 +6,9 @@ import { keyOf } from "../../rules/name.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 import type { Answer } from "./command-batcher.js";
 import { LedgerGrant, ownGrant } from "./ledger-grant.js";
+
+/** The answer to one renewal; `gone`: the grant is over, but has not been ended here yet. */
+type Outcome = Exclude<Renewal, { type: "ended" }> | ({ readonly type: "gone" } & Loss);
 
 /** Renews grants, finds out whether they still stand, and resumes those of other clients. */
 export class Renewals {
@@ -18,13 +21,14 @@ export class Renewals {
   async renew(given: Grant, ttlMs: number): Promise<Renewal> {
     const grant = ownGrant(given);
     const renewal = await this.#renew(grant, ttlMs);
+    if (renewal.type !== "gone") return renewal;
     // Nothing may rely on the grant from here on, not even until its batch is answered.
     // rule: answered-gone-ends-the-grant
-    if (renewal.type === "gone") this.#client.grants.lose(grant, renewal.reason, renewal.detail);
-    return renewal;
+    this.#client.grants.lose(grant, renewal.reason, renewal.detail);
+    return { type: "ended" };
   }
 
-  async #renew(grant: LedgerGrant, ttlMs: number): Promise<Renewal> {
+  async #renew(grant: LedgerGrant, ttlMs: number): Promise<Outcome> {
     try {
       const { key, claim, deadlineMs } = grant;
       // A renewal after its deadline could revive a lock that the store may give to another owner.
@@ -39,7 +43,7 @@ export class Renewals {
     }
   }
 
-  #onAnswer(grant: LedgerGrant, ttlMs: number, { reply, sentMs }: Answer<Renew>): Renewal {
+  #onAnswer(grant: LedgerGrant, ttlMs: number, { reply, sentMs }: Answer<Renew>): Outcome {
     switch (reply.type) {
       case "renewed": {
         if (BigInt(reply.token) !== grant.token) {

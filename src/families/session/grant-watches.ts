@@ -83,10 +83,9 @@ export class GrantWatches implements EntryOwner {
     }
   }
 
-  /** The store has ended the grant, and nobody here has released it. */
+  /** The store has ended the grant. */
   lose(grant: SessionGrant, reason: LossReason, detail: string): void {
-    if (!this.#isLive(grant)) return;
-    this.giveUp(grant);
+    if (this.#isLive(grant)) this.giveUp(grant);
     grant.end({ reason, detail });
   }
 

@@ -100,10 +100,9 @@ export class Grants {
     }
   }
 
-  /** The grant no longer has a majority, and nobody here has released it. */
+  /** The grant no longer has a majority. */
   lose(grant: QuorumGrant, reason: Loss["reason"], detail: string): void {
-    if (this.#grants.get(grant.claim.owner) !== grant) return;
-    this.#grants.delete(grant.claim.owner);
+    this.remove(grant);
     grant.end({ reason, detail });
   }
 

@@ -10,6 +10,7 @@ import { type Lease, MAX_LEASES, Renewals } from "./renewal.js";
 
 const TTL_MS = 30_000;
 const RENEWED = { type: "renewed", waiting: false };
+const ENDED = { type: "ended" };
 const KEPT = ["G", TTL_MS, 0];
 const layout = new Layout("");
 
@@ -95,23 +96,36 @@ describe("a batch of renewals", () => {
     const leases = leasesOf(3);
     const [, over] = leases;
     if (over) over.grant.deadlineMs = runtime.nowMs;
-    const expired = { type: "gone", reason: "expired", detail: "" };
-    expect(await renewals.renew(leases)).toEqual([RENEWED, expired, RENEWED]);
+    expect(await renewals.renew(leases)).toEqual([RENEWED, ENDED, RENEWED]);
+    expect(over?.grant.loss).toEqual({ reason: "expired", detail: "" });
     for (const { calls } of nodes) expect(calls).toEqual([2]);
   });
 
   it.each([
-    ["gone", ["N"], { type: "gone", reason: "missing", detail: "" }],
-    ["revoked", ["V", "by hand"], { type: "gone", reason: "revoked", detail: "by hand" }],
-    ["of another owner", ["H"], { type: "gone", reason: "replaced", detail: "" }],
-    ["not readable", ["G", "soon"], { type: "unknown" }],
-    ["at a foreign key", ["X", "n1", "hash"], { type: "unknown" }],
-    ["one whose verb fails", ["E", "OOM command not allowed"], { type: "unknown" }],
-  ])("renews all leases but one that is %s", async (_title, answer, result) => {
+    ["gone", ["N"], { reason: "missing", detail: "" }],
+    ["revoked", ["V", "by hand"], { reason: "revoked", detail: "by hand" }],
+    ["of another owner", ["H"], { reason: "replaced", detail: "" }],
+  ])("renews all leases but one that is %s, which ends", async (_title, answer, loss) => {
+    const leases = leasesOf(3);
+    for (const node of some(0, 1)) node.answerAt(1, answer);
+    expect(await renewals.renew(leases)).toEqual([RENEWED, ENDED, RENEWED]);
+    expect(leases.map(({ grant }) => grant.loss)).toEqual([null, loss, null]);
+    expect(leases.map(({ grant }) => grant.deadlineMs)).toEqual([
+      30_998,
+      Number.NEGATIVE_INFINITY,
+      30_998,
+    ]);
+  });
+
+  it.each([
+    ["not readable", ["G", "soon"]],
+    ["at a foreign key", ["X", "n1", "hash"]],
+    ["one whose verb fails", ["E", "OOM command not allowed"]],
+  ])("renews all leases but one that is %s", async (_title, answer) => {
     const leases = leasesOf(3);
     const before = leases[1]?.grant.deadlineMs;
     for (const node of some(0, 1)) node.answerAt(1, answer);
-    expect(await renewals.renew(leases)).toMatchObject([RENEWED, result, RENEWED]);
+    expect(await renewals.renew(leases)).toMatchObject([RENEWED, { type: "unknown" }, RENEWED]);
     expect(leases.map(({ grant }) => grant.deadlineMs)).toEqual([30_998, before, 30_998]);
   });
 
@@ -126,7 +140,7 @@ describe("a batch of renewals", () => {
     expect(dead.grant.loss).toMatchObject({ reason: "missing" });
     expect(dead.grant.deadlineMs).toBe(Number.NEGATIVE_INFINITY);
     await runtime.advance(5_000);
-    expect(await results).toMatchObject([{ type: "gone" }, { type: "unknown" }]);
+    expect(await results).toMatchObject([ENDED, { type: "unknown" }]);
   });
 
   it("holds where one node fails for one lease, and another node for another lease", async () => {

@@ -40,7 +40,7 @@ export interface Lease {
 type Answer = NodeRenewal | Failure | undefined;
 type Results = Map<Lease, Renewal>;
 
-const EXPIRED: Renewal = { type: "gone", reason: "expired", detail: "" };
+const ENDED: Renewal = { type: "ended" };
 
 export class Renewals {
   readonly #quorum: Quorum;
@@ -107,7 +107,7 @@ export class Renewals {
         onAnswer: (answer) => this.#membership.onAnswer(answer),
       });
       const renewal = await poll.judged;
-      if (renewal?.type === "gone") return null;
+      if (renewal?.type === "ended") return null;
       if (renewal?.type === "renewed")
         return runtime.clock.exactMs() < grant.deadlineMs ? grant : null;
       if (cannotReachMajority(poll.answers) || runtime.clock.nowMs() >= untilMs) {
@@ -164,8 +164,10 @@ export class Renewals {
     const leases = given.filter((lease) => {
       // A renewal after the deadline could revive a lease that another owner may have replaced.
       const isOver = nowMs >= lease.grant.deadlineMs;
-      if (isOver) results.set(lease, EXPIRED);
-      return !isOver;
+      if (!isOver) return true;
+      this.#grants.lose(lease.grant, "expired", "");
+      results.set(lease, ENDED);
+      return false;
     });
     if (leases.length === 0) return;
     const poll = this.#quorum.ask<readonly NodeRenewal[], true>({
@@ -211,7 +213,7 @@ export class Renewals {
       // Nothing may rely on the grant from here on, not even until its batch is answered.
       // rule: lost-majority-ends-the-grant
       this.#grants.lose(grant, reason, detail);
-      return { type: "gone", reason, detail };
+      return ENDED;
     }
     // A majority may not know of leases of this length: only the old deadline is certain.
     if (judgement === "renewed" && isKnown) {
