@@ -318,6 +318,22 @@ describe("a grant that is lost", () => {
     expect([fourth.lease.token, fourth.lease.state]).toEqual([60n, "held"]);
   });
 
+  it("by a listener of its release is not passed on to the next member", async () => {
+    const first = await trial.holdWith(10n);
+    const [second, third] = [join(), join()];
+    await settled();
+    await first.lease.release();
+    const grant = await trial.grant(20n);
+    const end = (): void => store.tell(grant, "revoked", "stuck");
+    subscribe("holdfast:release", end);
+    expect(await second.lease.release()).toBe(true);
+    unsubscribe("holdfast:release", end);
+    await settled();
+    expect(third.state).toBe("pending");
+    await trial.grant(60n);
+    expect([third.lease.token, third.lease.state]).toEqual([60n, "held"]);
+  });
+
   it("is told to its current turn alone: an earlier one was released in time", async () => {
     const first = await trial.holdWith(10n);
     const [second, third] = [join(), join()];

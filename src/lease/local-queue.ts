@@ -273,7 +273,10 @@ export class LocalQueue implements GrantUser, Releaser {
     const isOver = this.#turnsLeft === 0 || this.#members.size === 0 || !held.renews;
     if (isOver) return this.#endHold(lease);
     lease.publishRelease("released", undefined);
-    this.#startTurn(held, this.#localQueues.store.runtime.clock.nowMs()).publishHandoff(true);
+    // A listener may have ended the grant: then the waiters have asked the store again.
+    if (held.isLive) {
+      this.#startTurn(held, this.#localQueues.store.runtime.clock.nowMs()).publishHandoff(true);
+    }
     return Promise.resolve(true);
   }
 
