@@ -10,7 +10,7 @@ import type { Job, Session } from "./session.js";
 
 /** A larger batch would keep the rows of its names locked for too long. */
 const MAX_COMMANDS = 1_000;
-/** Collisions end soon: transactions lock rows in one order, and hold them for a short time. */
+/** More collisions are unlikely: transactions lock rows in one order, and for a short time. */
 const MAX_COLLISIONS = 5;
 
 export interface BatchRules {
@@ -24,13 +24,13 @@ export interface BatchRules {
 /** The commands of one call. */
 interface Part {
   readonly commands: readonly Command[];
-  /** The call has failed by then: its commands are not sent any more. */
+  /** From this time on the call has failed, and its commands must not be sent. */
   readonly dueMs: number;
   resolve(execution: Execution): void;
   reject(error: unknown): void;
 }
 
-/** The parts of one statement: all calls that came while the connection was busy. */
+/** All calls that came while the connection was busy. They become one statement. */
 class Batch implements Job {
   readonly #batches: Batches;
   #parts: Part[] = [];

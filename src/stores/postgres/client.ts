@@ -13,7 +13,9 @@ export interface Statement {
 
 /** A connection to one server that only the store uses. It never reconnects. */
 export interface OwnConnection {
-  /** The process of the server, as the connection was told at its start. A pooler makes it up. */
+  /**
+   * The process id of the server, as announced when the connection started. A pooler invents one.
+   */
   readonly backendPid: number;
   /**
    * The text in the first column of the first row; null where there is none. The next statement
@@ -29,7 +31,7 @@ export interface OwnConnection {
 
 /** A client library behind one interface: it opens connections like those of the user. */
 export interface Driver {
-  /** The places of the servers, for errors. Each may be the one that accepts writes. */
+  /** The addresses of the servers, for error messages. Any of them may accept writes. */
   readonly servers: readonly string[];
   /** Connects to one of the servers, by its index. */
   open(server: number): OpeningConnection;

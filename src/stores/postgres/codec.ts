@@ -1,7 +1,7 @@
 /**
- * Commands as the arguments of `holdfast.execute_3` (sql/execute.sql), and its answer. Numbers are
- * decimal digits. A number that no client should send becomes one that the ledger refuses too, so
- * that it harms its own command only.
+ * Writes commands as the arguments of `holdfast.execute_3` (sql/execute.sql), and reads its answer.
+ * A number that no client should send is replaced by one that the ledger refuses, so that only its
+ * own command fails.
  */
 import type { StoreError } from "../../errors/index.js";
 import { foreignData, list, oneOf, text, Unreadable, whole } from "../../events/foreign-data.js";
@@ -127,7 +127,7 @@ function subjectOf(command: Command): string {
 
 const MAX = Number.MAX_SAFE_INTEGER;
 
-/** For numbers that are only compared, where a negative number means the same as 0. */
+/** For numbers that are only compared, so that a negative number means the same as 0. */
 function fromZero(value: number): string {
   return carried(Math.max(0, Math.floor(value)));
 }
@@ -259,8 +259,8 @@ const REFUSED = { t: "terms", s: "seen", l: "tokens" } as const;
 const GONE = { m: "missing", r: "replaced", v: "revoked" } as const;
 
 /**
- * The push in a message to `client`; null where it was too long to send, so that the client has to
- * ask. Throws if the message cannot be read.
+ * Reads the push in a notification to `client`. Returns null if the push was too long to send, so
+ * that the client has to ask. Throws if the message cannot be read.
  */
 export function decodePush(client: string, payload: string): Push | null {
   if (payload === "?") return null;

@@ -64,7 +64,9 @@ interface Settings {
   readonly fullPageWrites: string;
   /** The setting `synchronous_standby_names`. */
   readonly standbyNames: string;
-  /** The default of the role or the database, where a pooler keeps ours from being set. */
+  /**
+   * The default of the role or the database, which applies if a pooler keeps us from setting ours.
+   */
   readonly isolation: string;
 }
 
@@ -216,7 +218,7 @@ function postgresProbes(tools: PostgresTools): Probes<PostgresFacts> {
   };
 }
 
-/** A connection that listens, silent between transactions, and another one that notifies it. */
+/** Listens on one idle connection, and notifies it from another one. */
 async function readPooler(
   runtime: Runtime,
   openAnother: () => Promise<OwnConnection>,
@@ -243,7 +245,7 @@ async function readPooler(
 
 const MIN_VERSION = 130_000;
 const MIGRATE = "Run holdfast migrate --store postgres://… --role ROLE --apply.";
-/** A snapshot is old after one ttl, and too old after so many. */
+/** A snapshot is old after one ttl, and too old after this many. */
 const OLD_TTLS = 20;
 const NEAR = 0.9;
 const HALF = 0.5;
@@ -429,7 +431,7 @@ export async function examinePostgres(
   };
 }
 
-/** Free names wait for the longest ttl, at least so long. */
+/** After a crash, free names wait for the longest ttl, but at least this long. */
 const MIN_WAIT_MS = 60_000;
 
 /** The failure cases of a database with these facts. */

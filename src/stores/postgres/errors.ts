@@ -58,10 +58,10 @@ function never(state: string, advice: string): Meaning {
 }
 
 /**
- * The error of a statement, or of a connection that was being made. Nothing was applied where no
- * statement was sent, and where the server says that the statement failed: a transaction with an
- * error is rolled back. A FATAL error or a PANIC ends the connection, perhaps after the commit. An
- * end of the connection says nothing either.
+ * Returns our error for a statement or a connection attempt that failed. Nothing was applied if no
+ * statement was sent, or if the server reports that the statement failed, because it then rolls the
+ * transaction back. The outcome is unknown after a FATAL error or a PANIC, which may come after the
+ * commit, and after a connection that ended without an error.
  */
 export function postgresError(cause: unknown, stage: "connecting" | "running"): StoreError {
   if (cause instanceof StoreError || cause instanceof Unreadable) return cause as StoreError;
@@ -77,7 +77,7 @@ export function postgresError(cause: unknown, stage: "connecting" | "running"): 
   return new StoreError(message, { outcome, retryable, cause: discreet(cause), store: STORE });
 }
 
-/** The transaction was rolled back because it met another one: the same statement may pass. */
+/** The server rolled the transaction back because of another one, so a retry may succeed. */
 export function isCollision(cause: unknown): boolean {
   return /^40(001|P01)$/.test(read(cause).state);
 }

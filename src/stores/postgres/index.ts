@@ -30,12 +30,14 @@ export type { PostgresSql } from "./postgres-js.js";
 
 /** The client, exactly one of `pool`, `client` and `sql`, and the namespace. */
 export interface PostgresStoreOptions extends PostgresClients {
-  /** Locks of different namespaces do not meet. Default: the empty one. */
+  /**
+   * Locks in different namespaces are independent, even if their names are equal. Default: empty.
+   */
   readonly namespace?: string;
   /**
-   * Says that every commit waits for a standby (`synchronous_standby_names`, and
-   * `synchronous_commit` not `off` or `local`), and that only such a standby is ever promoted. Then
-   * a failover loses no lease, and free names are granted at once after it. Default false.
+   * Set this if every commit waits for a standby (`synchronous_standby_names` is set, and
+   * `synchronous_commit` is not `off` or `local`) and only such a standby is ever promoted. A
+   * failover then loses no lease, and the store grants free names right after it. Default false.
    */
   readonly hasSynchronousStandby?: boolean;
   /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
@@ -68,10 +70,10 @@ export function postgresStore(options: PostgresStoreOptions): Store {
 }
 
 /**
- * Opens `postgres://user:password@host:5432/database`, with more hosts as `host1,host2`: the one
- * that accepts writes is used. `sslmode` is `disable` (the default), `require`, `verify-ca` or
- * `verify-full`; files of TLS are `ca`, `cert` and `key`; `namespace` and `offerMs` likewise. Uses
- * pg where installed, else postgres.
+ * Opens `postgres://user:password@host:5432/database`. Of several hosts, `host1,host2`, it uses the
+ * one that accepts writes. The parameters are `sslmode` (`disable`, the default, `require`,
+ * `verify-ca` or `verify-full`), the TLS files `ca`, `cert` and `key`, and the options `namespace`
+ * and `offerMs`. Uses the package pg if it is installed, otherwise postgres.
  */
 export async function openPostgresStore(url: URL): Promise<Store> {
   // A program that brings its own client does not load this.

@@ -4,7 +4,7 @@ import { isForeignSchema, postgresError, STORE } from "./errors.js";
 import { SCHEMA } from "./schema.generated.js";
 import { OWN_PATH, type Session } from "./session.js";
 
-/** Functions have it in their names: those of two versions stand side by side. */
+/** Function names end with the version, so two versions can exist side by side. */
 const VERSION = 3;
 
 /** The functions that a role needs, the fence among them. All others are called by these. */
@@ -15,11 +15,13 @@ export const ENTRIES: readonly string[] = [
   "fence(text, bigint, text)",
 ];
 
-/** A snapshot from before the wait for the lock would not show what another role made meanwhile. */
+/**
+ * A snapshot taken before the wait for the lock would not show what another role has created since.
+ */
 const ISOLATION = "set transaction isolation level read committed;";
 /** The word "holdfast" as a number. A second migration waits for the first one. */
 const LOCK = "select pg_advisory_xact_lock(7525352680829580148);";
-/** Every statement may find its work done. */
+/** Hides the notices about objects that exist already. */
 const QUIET = "select set_config('client_min_messages', 'warning', true);";
 
 /** The version of the newest functions; null where there are none. It needs no rights. */
@@ -36,8 +38,8 @@ export interface PostgresMigrationOptions {
 }
 
 /**
- * The SQL that `holdfast migrate` prints: it makes the schema `holdfast`, or brings it up to date.
- * It can run again, and beside programs that use the schema.
+ * Returns the SQL that `holdfast migrate` prints. It creates the schema `holdfast` or brings it up
+ * to date. It can be run repeatedly, and while programs use the schema.
  */
 export function postgresMigration({ role }: PostgresMigrationOptions = {}): string {
   return `begin;\n${statements(role)}commit;\n`;
@@ -54,8 +56,8 @@ export async function migrate(session: Pick<Session, "send">, role?: string): Pr
 }
 
 /**
- * Makes the schema for a store that did not find its functions. An older schema is left alone:
- * programs that use it may not know each other.
+ * Creates the schema for a store that did not find its functions. Throws if there is a schema of
+ * another version, which only `holdfast migrate` may change.
  */
 export async function setUp(
   session: Pick<Session, "send">,

@@ -8,11 +8,14 @@ import { channelOf } from "./codec.js";
 import { STORE } from "./errors.js";
 import type { Session } from "./session.js";
 
-/** How long a message to oneself may take. */
+/** How long a connection may take to receive its own notification. */
 const OWN_LIMIT_MS = 2_000;
-/** How long a message of another connection may take after its commit, while commands wait. */
+/**
+ * How long a notification from another connection may take after its commit. Commands wait
+ * meanwhile.
+ */
 const LIMIT_MS = 300;
-/** How often waiters ask where no messages arrive. */
+/** How often waiters ask if no notifications arrive. */
 const POLL_MS = 200;
 
 export interface NotificationRules {
@@ -27,9 +30,8 @@ export interface NotificationRules {
 }
 
 /**
- * Receives the messages to this client, where LISTEN works. A pooler that lends its connections for
- * one transaction accepts LISTEN, but passes on no messages, so every connection is tested. Where
- * the test fails, waiters ask often instead.
+ * Receives the notifications to this client if LISTEN works. A pooler in transaction mode accepts
+ * LISTEN but delivers nothing, so every connection is tested. If the test fails, waiters poll.
  */
 export class Notifications {
   readonly #runtime: Runtime;
@@ -42,7 +44,7 @@ export class Notifications {
     this.#rules = rules;
   }
 
-  /** The longest time between two questions of a waiter. */
+  /** The longest time between two heartbeats of a waiter. */
   get pollMs(): number {
     return this.#isPolling ? POLL_MS : Number.POSITIVE_INFINITY;
   }
@@ -60,7 +62,7 @@ export class Notifications {
     this.#rules.onReset();
   }
 
-  /** Receives messages from now on; false where a message to oneself does not arrive. */
+  /** Starts to listen; returns false if the connection does not receive its own notification. */
   async #listen(session: Session): Promise<boolean> {
     const { channel, onMessage } = this.#rules;
     const heard = heardOn(session, channel, onMessage);
@@ -70,10 +72,10 @@ export class Notifications {
   }
 
   /**
-   * Whether the connection has a server process of its own, also between transactions: then a
-   * message reaches it although it is silent. A pooler passes messages on to the program that uses
-   * the server process at that moment. So the message comes from another connection, and this one
-   * runs no statement until the message is there.
+   * Whether the connection keeps its own server process between transactions, so that notifications
+   * reach it while it is idle. A pooler would deliver them to whichever program uses the server
+   * process at that moment. So the test notification comes from another connection, and this one
+   * runs no statement until it arrives.
    */
   async #isLasting(session: Session): Promise<boolean> {
     const other = await this.#rules.openAnother();

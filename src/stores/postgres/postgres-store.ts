@@ -70,7 +70,7 @@ export class PostgresArbiter implements Arbiter {
     this.#batches = new Batches(this.#connection, runtime, {
       statement: (commands, isPinned) => {
         const statement = executeStatement(namespace, commands, hasSynchronousStandby);
-        // A server behind a pooler may not know the names that another one was told.
+        // Behind a pooler, another server process may not know this prepared statement.
         return isPinned ? { ...statement, name: EXECUTE_NAME } : statement;
       },
       read: (commands, text) => read(() => decode(commands, text)),
@@ -82,7 +82,7 @@ export class PostgresArbiter implements Arbiter {
     return this.#notifications?.pollMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Resolves when the database can be used; rejects where it cannot within some time. */
+  /** Resolves when the database can be used, and rejects if it cannot within a time limit. */
   async connected(): Promise<void> {
     const { clock, timers } = this.runtime;
     for (const endMs = clock.nowMs() + CALL_TIMEOUT_MS; ; ) {
@@ -144,7 +144,7 @@ export class PostgresArbiter implements Arbiter {
     const { trouble } = this.#connection;
     if (!trouble) return error;
     const { outcome, retryable, lockName, store } = error;
-    // A call that only says that nothing answered adds nothing to the reason.
+    // An error that only says that nothing answered adds nothing to the reason.
     const rest = isUnreachable(error) ? "" : error.message.replace(trouble.message, "").trim();
     const text = [this.#whyNot(trouble), rest].filter(Boolean).join(" ");
     return new StoreError(text, { outcome, retryable, lockName, store, cause: trouble });
@@ -185,7 +185,7 @@ export class PostgresArbiter implements Arbiter {
   async #ask(statement: Statement): Promise<string | null> {
     const session = await this.#connection.ready();
     try {
-      // The channel, which limits all other calls, does not send this.
+      // The command batcher, which limits all other calls, does not send this.
       return await within(this.runtime.timers, CALL_TIMEOUT_MS, session.send(statement));
     } catch (cause) {
       throw postgresError(cause, "running");

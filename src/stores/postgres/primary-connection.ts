@@ -8,7 +8,7 @@ import { STORE } from "./errors.js";
 import { Session } from "./session.js";
 
 const PAUSES = { firstMs: 50, longestMs: 2_000 };
-/** A connection whose other end is gone shows no error by itself. */
+/** Without pings, a connection whose other end is gone would show no error. */
 const PING_EVERY_MS = 10_000;
 
 /** The outcome of an attempt to connect. */
@@ -22,7 +22,7 @@ class Attempt {
       this.resolve = resolve;
       this.reject = reject;
     });
-    // Perhaps no command waits for it.
+    // Nobody may be waiting for it.
     this.promise.catch(() => {});
   }
 }
@@ -124,7 +124,7 @@ export class PrimaryConnection {
         session.close();
         throw readOnly(servers[this.#server]);
       } catch (error) {
-        // A server that refuses says more than one that does not answer.
+        // The error of a server that refuses is more useful than that of one that does not answer.
         failure = isFinal(failure) ? failure : error;
         this.#server = (this.#server + 1) % servers.length;
       }
@@ -135,7 +135,7 @@ export class PrimaryConnection {
   #ping(session: Session): void {
     this.#nextPing = this.#runtime.timers.after(PING_EVERY_MS, () => {
       const isSilent = this.#runtime.clock.nowMs() - session.answeredMs >= PING_EVERY_MS;
-      // A statement under way has a limit of its own. A failure ends the connection.
+      // A statement under way has its own time limit. A failed ping ends the connection.
       if (isSilent && session.isIdle) session.send({ text: "select 1" }).catch(() => {});
       this.#ping(session);
     });

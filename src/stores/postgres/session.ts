@@ -7,22 +7,22 @@ import { postgresError, STORE } from "./errors.js";
 
 /** How long a connection may take until it can be used. */
 const OPEN_LIMIT_MS = 5_000;
-/** The function of the server that gives up waiting for standbys, after the commit. */
+/** The server function that reports, after the commit, that it stopped waiting for standbys. */
 const REPLICATION_GIVEN_UP = "SyncRepWaitForLSN";
 
 /**
- * For the rest of a transaction. A role that may create in the database can make functions,
- * operators and types that fit a statement better than the server's own, and the owner of the
- * database can put them first on the path.
+ * Sets the search path for the rest of the transaction. Otherwise a role that may create objects in
+ * the database could add functions, operators and types that match a statement better than the
+ * built-in ones, and the owner of the database could put them first on the path.
  */
 export const OWN_PATH: string =
   "select pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);";
 
 /**
- * The settings that the server, the database or the role may have changed for all connections. A
- * batch that this process has given up must end on the server too. A connection that waits for
- * messages is idle for long. The advisory lock tells the server whether the connection still exists
- * (sql/queue.sql).
+ * Overrides settings that the server, the database or the role may have changed for all
+ * connections. The server must end a batch that this process has given up, and must not close a
+ * connection that waits for messages. The advisory lock tells the server whether the connection
+ * still exists (sql/queue.sql).
  */
 const SETTINGS = `
   set_config('default_transaction_isolation', 'read committed', false),
@@ -36,15 +36,15 @@ const SETTINGS = `
     where pg_try_advisory_lock(key))`;
 
 /**
- * Settings reach other programs through a pooler that lends its connections for one transaction, so
- * they are set only where the process of the server is the one that the connection was told of.
+ * A pooler in transaction mode would pass the settings on to other programs. So they are set only
+ * if the process id of the server is the one that was announced when the connection started.
  */
 const hello = (pid: number): string => `${OWN_PATH}
   select concat_ws(' ', current_setting('server_encoding'), pg_is_in_recovery(),
     pg_backend_pid() = ${pid}, case when pg_backend_pid() = ${pid} then concat(${SETTINGS}) end)`;
 const SET = `${OWN_PATH} select concat(${SETTINGS})`;
 
-/** The connection is used by nothing else for so long. */
+/** Exclusive use of the connection, until the promise settles. */
 interface Turn {
   take(): Promise<unknown>;
 }
@@ -58,12 +58,12 @@ export interface Job {
   onFailure(error: unknown): void;
 }
 
-/** The standby did not answer in time: the commit is there, on this server. */
+/** The standby did not confirm the commit in time; the commit exists on this server. */
 class NotReplicatedError extends Error {}
 
 /**
- * One connection in use. Its statements run one after the other. A statement that is not answered
- * in time ends the connection: the statements behind it must not wait for it.
+ * One open connection, which runs its statements one after the other. A statement that is not
+ * answered in time ends the connection, so that the statements behind it do not wait for it.
  */
 export class Session {
   /** Resolves when the connection has ended. */
@@ -133,14 +133,14 @@ export class Session {
     });
   }
 
-  /** Does work that needs the connection to be silent: no statement runs meanwhile. */
+  /** Runs no statement on this connection while `work` is under way. */
   whileSilent<T>(work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#add({ take: () => work().then(resolve, reject) });
     });
   }
 
-  /** The connection is proven to be ours alone: the settings cannot reach another program. */
+  /** Called when the connection is proven to have its own server process: sets the settings. */
   async pin(): Promise<void> {
     await this.send({ text: SET });
     this.isPinned = true;

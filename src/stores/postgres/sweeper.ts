@@ -2,25 +2,25 @@ import type { Runtime } from "../../time/runtime.js";
 import { type Timer, within } from "../../time/timers.js";
 import type { Session } from "./session.js";
 
-/** All clients together sweep once in ten minutes; a client asks whether it is time more often. */
+/** How often a client asks whether a sweep is due. The database sweeps once in ten minutes. */
 const EVERY_MS = 60_000;
-/** Between two slices, and before another look whether the connection is free. */
+/** The pause between two slices, and before trying again when the connection is busy. */
 const PAUSE_MS = 50;
 /** How long `close` may wait for a slice. */
 const CLOSE_LIMIT_MS = 1_000;
 /**
- * Of so many clients that close, one does a slice: clients that live only for a moment, such as
- * those of the command, would otherwise never do one.
+ * One of this many clients runs a slice when it closes. Otherwise short-lived clients, such as
+ * those of the command, would never sweep.
  */
 const ONE_IN = 8;
-/** A slice of so many rows takes the server about 2 ms. */
+/** A slice of 200 rows takes the server about 2 ms. */
 const SLICE = { text: "select holdfast.sweep_3(200)" };
 
 type SweptSession = Pick<Session, "isIdle" | "send">;
 
 /**
- * Lets the database remove rows that nobody uses. It does so only while the client works, and only
- * when the connection has nothing else to do: a command waits for one slice at most.
+ * Removes rows that nobody uses, in slices. It runs only while the client is in use and its
+ * connection is idle, so a command waits for one slice at most.
  */
 export class Sweeper {
   readonly #runtime: Runtime;
@@ -35,11 +35,11 @@ export class Sweeper {
     this.#session = session;
   }
 
-  /** The client works. */
+  /** Called for every command of the client. */
   onWork(): void {
     this.#isUsed = true;
     if (this.#timer) return;
-    // Spread, so that clients that were started together do not ask together.
+    // The random delay keeps clients that started together from asking together.
     this.#startIn(EVERY_MS * (1 + this.#runtime.random.fraction()));
   }
 
@@ -59,7 +59,7 @@ export class Sweeper {
   async #sweep(): Promise<void> {
     const session = this.#session();
     if (session && !session.isIdle) return this.#startIn(PAUSE_MS);
-    // A slice that fails is done by a later one, of this client or of another.
+    // A later slice, of this client or another one, does the work of a slice that failed.
     const isMore = await this.#slice().catch(() => false);
     if (isMore) return this.#startIn(PAUSE_MS);
     this.#timer = null;

@@ -29,7 +29,9 @@ export interface RedisStoreOptions {
    * The store uses its database, key prefix, user and TLS settings, and never closes it.
    */
   readonly client: Ioredis | NodeRedis;
-  /** Locks of different namespaces do not meet. Default: the empty one. */
+  /**
+   * Locks in different namespaces are independent, even if their names are equal. Default: empty.
+   */
   readonly namespace?: string;
   /** How many replicas must have a grant before it counts. Default 0: the master alone decides. */
   readonly replicas?: number;

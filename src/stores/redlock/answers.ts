@@ -1,6 +1,6 @@
 /**
- * The proposer's rules: what the answers of all nodes to one question amount to, and until when a
- * grant may be believed. Pure, so that tests can try the answers in any order.
+ * The proposer's rules: the result of the answers of all nodes to one question, and the deadline of
+ * a grant. The functions are pure, so that tests can try the answers in any order.
  */
 
 import type { Busy, HolderView } from "../../contract/store.js";
@@ -19,7 +19,7 @@ export type Answers = readonly Answer[];
 /** The answer to any question about a lock. */
 export type AnyAnswer = Answer | NodeRenewal | NodeRelease;
 
-/** Clocks of two machines run apart by a part of the time; times are rounded by this much. */
+/** The error by rounding, in addition to the drift of clocks. */
 const ROUNDED_MS = 2;
 
 export type Judgement =
@@ -29,14 +29,15 @@ export type Judgement =
   | "raise"
   /** Another owner holds the lock, or several proposers split the votes. */
   | "refused"
-  /** So many nodes do not vote at present that there is no majority. */
+  /** Too many nodes do not vote at present for a majority. */
   | "not_voting"
   /** Too few nodes answer. */
   | "silent";
 
 /**
- * The result of one round of votes; null while a majority may still come. All votes must be of this
- * round: then every grant among them is for its ballot. A vote for a lower ballot does not count.
+ * The result of one round of votes; null while a majority is still possible. All votes must be
+ * answers to this round, so that every grant among them is for its ballot: votes for a lower ballot
+ * do not count.
  */
 export function judge(votes: readonly (Vote | undefined)[]): Judgement | null {
   const tally = new Tally(votes);
@@ -49,7 +50,7 @@ export function judge(votes: readonly (Vote | undefined)[]): Judgement | null {
   return tally.preventsMajority("not_voting") ? "not_voting" : "silent";
 }
 
-/** The highest ballot that the votes tell of. */
+/** The highest ballot that the votes report. */
 export function highestStored(votes: readonly (Vote | undefined)[]): number {
   let highest = 0;
   for (const vote of votes) {
@@ -59,8 +60,9 @@ export function highestStored(votes: readonly (Vote | undefined)[]): number {
 }
 
 /**
- * Until when a majority is certain to keep the lease. Each node keeps it for the time that it
- * answered, counted from just before its request was sent, less the margin for its clock.
+ * The local deadline: until then a majority certainly keeps the lease. Each node keeps it for the
+ * time in its answer, measured from just before the request was sent, minus the margin for its
+ * clock.
  */
 export function deadlineOf(
   votes: readonly (Vote | NodeRenewal | undefined)[],
@@ -80,8 +82,8 @@ export type RenewalJudgement = "renewed" | "gone" | "unknown";
 
 /**
  * The result of a renewal; null while it is open. Only certain losses end a lease: a node that is
- * silent or does not vote may still keep it. And a renewal never makes a lease: where no node kept
- * the lease all the time, nodes that were taken again do not count.
+ * silent or does not vote may still keep it. A renewal never creates a lease: nodes that granted it
+ * again count only if some node has kept it all the time.
  */
 export function judgeRenewal(
   answers: readonly (NodeRenewal | undefined)[],
@@ -95,8 +97,8 @@ export function judgeRenewal(
 }
 
 /**
- * Whether the lease was there: a majority said so, or too few nodes deny it to be sure. A node that
- * may have forgotten the lease does not count as evidence against it. Null while it is open.
+ * Whether the lease existed; null while that is open. True if a majority says so, or if too few
+ * nodes deny it to be sure. A node that may have forgotten the lease is no evidence against it.
  */
 export function judgeRelease(
   answers: readonly (NodeRelease | undefined)[],
@@ -109,7 +111,7 @@ export function judgeRelease(
   return tally.count("released") > 0;
 }
 
-/** Whether it is worth asking for votes: the result of a look by a waiter. Null while open. */
+/** What a waiter's look found: whether it should ask for votes. Null while that is open. */
 export function judgeLook(
   answers: readonly (LookReply | undefined)[],
 ): "open" | "held" | "silent" | null {
@@ -143,7 +145,7 @@ export function isNotVoting(vote: AnyAnswer, why: string): boolean {
   return vote?.type === "not_voting" && vote.why === why;
 }
 
-/** So many nodes keep the lock for one owner that no other owner can have a majority. */
+/** Whether enough nodes keep the lock for this owner that no other owner can have a majority. */
 export function isHeldBy(answers: Answers, { record }: Held): boolean {
   const same = answers.filter(
     (vote) => vote?.type === "held" && vote.record?.value === record?.value,
@@ -158,7 +160,7 @@ export function votesInMs(answers: Answers): number {
   );
 }
 
-/** Too many nodes will give the same refusal whenever they are asked. */
+/** Whether too many nodes would refuse again, whenever they are asked. */
 export function cannotReachMajority(answers: readonly AnyAnswer[]): boolean {
   return preventsMajority(answers.filter(isFinalAnswer).length, answers.length);
 }
@@ -175,12 +177,12 @@ function isFinalAnswer(answer: AnyAnswer): boolean {
   }
 }
 
-/** A server that is too old, a right that is missing: asking again would not help. */
+/** A server that is too old or a missing right: asking again would not help. */
 export function isFinalRefusal(answer: AnyAnswer): boolean {
   return answer?.type === "error" && isFinal(answer.error);
 }
 
-/** The number of waiters before this one, at the node that knows of most. */
+/** The number of waiters ahead of this one, at the node that knows of the most. */
 export function aheadOf(answers: Answers): number {
   let ahead = 0;
   for (const answer of answers) {
@@ -189,7 +191,7 @@ export function aheadOf(answers: Answers): number {
   return ahead;
 }
 
-/** The holder or mark that is in the way, as told by the node that knows most of it. */
+/** The holder or mark that blocks the lock, from the node that knows most about it. */
 export function busyBy(answers: Answers, nowMs: number): Busy {
   let holder: HolderView | null = null;
   for (const answer of answers) {

@@ -1,10 +1,10 @@
 /**
  * One acquisition, from the first round of votes to a grant or the end of the wait.
  *
- * It believes that it holds the lock in one case only: in one round, a majority of the nodes voted
- * for its owner at the very ballot of that round, and the deadline has not passed. However else a
- * round ends, what the round may have taken is given back on all nodes before the next question: a
- * node that votes late finds that the ballot was closed.
+ * It holds the lock in one case only: in one round, a majority of the nodes voted for its owner at
+ * exactly the ballot of that round, and the deadline has not passed. However else a round ends, its
+ * votes are given back on all nodes before the next round: a node that votes late finds that the
+ * ballot was closed.
  */
 
 import type { Busy, Claim, Wait } from "../../contract/store.js";
@@ -43,9 +43,9 @@ import type { Poll, Quorum } from "./quorum.js";
 import type { Releases } from "./release.js";
 import { Waiter, type WakeUps } from "./waiting.js";
 
-/** After this many rounds in a row for ever higher ballots, another proposer is about to win. */
+/** After this many rounds in a row with ever higher ballots, another proposer is about to win. */
 const MAX_RAISES = 5;
-/** A try that splits the votes with another proposer is made again, this often in all. */
+/** How often a call that does not wait tries when it splits the votes with another proposer. */
 const MAX_SPLIT_TRIES = 5;
 const SPLIT_PAUSES = { firstMs: 15, longestMs: 75 };
 const FAILURE_PAUSES = { firstMs: 30, longestMs: 1_500 };
@@ -110,7 +110,7 @@ export class Acquisition {
           if (!this.#wait) this.#earlierOwners = [...(this.#earlierOwners ?? []), claim.owner];
           continue;
         }
-        // A new holder does not wait until the nodes have struck it from their queues.
+        // A new holder does not wait until the nodes have removed it from their queues.
         const left = this.#waiter?.leave(result.type === "granted");
         if (result.type === "busy") await left;
         return result;
@@ -156,14 +156,16 @@ export class Acquisition {
       seen.note(this.#name, Math.max(ballot, highestStored(answers)), runtime.clock.wallUs());
       if (judgement === "granted" && isKnown) return this.#accept(claim, ballot, round);
       if (judgement === "raise" && raises < MAX_RAISES && !this.#isEnded) continue;
-      // A node that has not answered yet may enter the waiter: the withdrawal comes behind.
+      // A node that has not answered yet may still queue the waiter; the withdrawal follows that
+      // request.
       if (judgement === null) this.#waiter?.enter();
       const isTaken = answers.some((answer) => mayHaveVoted(answer));
-      // A withdrawal names the waiter that goes on waiting, so that all nodes know its place.
+      // The withdrawal names the waiter if it keeps waiting, so that all nodes have it in their
+      // queues.
       // rule: failed-round-is-given-back
       if (isTaken || raises > 0) this.#withdraw(claim.owner, ballot, !this.#isEnded);
       if (this.#isEnded || judgement === null) return null;
-      // A grant of a length that no majority knows of does not count.
+      // A grant does not count if no majority knows of leases of this length.
       if (judgement === "granted" || judgement === "not_voting") return this.#onNotVoting(answers);
       return judgement === "silent" ? this.#silent(answers) : this.#refused(answers);
     }
@@ -195,7 +197,7 @@ export class Acquisition {
     });
   }
 
-  /** After a silent round: the rest of the patience, but enough for one answer. */
+  /** The limit of a round. After a silent one it is the time left, but enough for one answer. */
   #limitMs(ttlMs: number): number {
     const { quorum } = this.#parts;
     const leastMs = quorum.limitMs(ttlMs, 0);
@@ -267,7 +269,7 @@ export class Acquisition {
     const isFirst = this.#failures === 0;
     if (isFirst || answers.some(isUnknown)) await this.#orEnd(membership.readmit());
     if (this.#isEnded) return null;
-    // With `bootstrap: "now"`, the first readmission may have woken the nodes.
+    // With `bootstrap: "now"`, the nodes may vote right after the first readmission.
     const waitMs = isFirst ? 0 : votesInMs(answers);
     const restMs = this.#patientUntilMs - quorum.runtime.clock.nowMs();
     // A wait that cannot end in time is refused at once, with advice.
@@ -302,7 +304,7 @@ export class Acquisition {
     seen.note(this.#name, ballot + 1, quorum.runtime.clock.wallUs());
   }
 
-  /** A majority answered: the patience with silent nodes starts again. */
+  /** Called when a majority has answered: the silence limit starts again. */
   #onHeard(): void {
     this.#failures = 0;
     this.#failurePauses = null;
@@ -314,7 +316,7 @@ export class Acquisition {
     return this.#failurePauses.nextMs();
   }
 
-  /** Null as soon as the wait is over: a question on behalf of all acquisitions goes on. */
+  /** Resolves with null as soon as the wait ends. The request goes on, for other acquisitions. */
   #orEnd<T>(asked: Promise<T>): Promise<T | null> {
     return new Promise((resolve, reject) => {
       this.#onPauseEnd = () => resolve(null);
@@ -326,8 +328,8 @@ export class Acquisition {
   #pause(delayMs: number): Promise<void> {
     if (this.#isEnded) return Promise.resolve();
     return new Promise((resume) => {
-      // A call that does not wait has a limit, which keeps the process alive until the call ends.
-      // If its caller aborts it, it still comes here, and no one waits for the result.
+      // The time limit of a call that does not wait keeps the process alive until it ends. A call
+      // that its caller has aborted may still pause here, but nobody waits for its result.
       const keepAlive = this.#wait !== null;
       const timer = this.#parts.quorum.runtime.timers.after(delayMs, resume, keepAlive);
       this.#onPauseEnd = () => {

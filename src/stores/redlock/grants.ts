@@ -46,7 +46,10 @@ export class Grants {
     this.#nodes = nodes;
   }
 
-  /** Votes for this owner will be asked for: a revocation may arrive before they are counted. */
+  /**
+   * Called before votes are asked for: a revocation of this owner may arrive before they are
+   * counted.
+   */
   expect(owner: string, keys: readonly string[]): void {
     this.#expected.set(owner, { keys, revocations: [] });
   }
@@ -71,7 +74,7 @@ export class Grants {
     if (this.#grants.get(owner) === grant) this.#grants.delete(owner);
   }
 
-  /** Looks at every grant at one node: its messages were lost while it was not subscribed. */
+  /** Checks every grant at one node, whose messages were lost while there was no subscription. */
   lookAfterAll(at: number): void {
     for (const grant of this.#grants.values()) void this.#lookAfter(grant, at);
   }

@@ -40,11 +40,14 @@ export interface RedlockStoreOptions {
    */
   readonly client?: Ioredis | NodeRedis;
   /**
-   * The names of the servers, in the order of `clients`: the same names in every process. Default:
-   * the host and port of each client. Needed where processes reach a server by different addresses.
+   * The names of the servers, in the order of `clients`. All processes must use the same names.
+   * Default: the host and port of each client. Needed if processes reach a server by different
+   * addresses.
    */
   readonly nodeNames?: readonly string[];
-  /** Locks of different namespaces do not meet. Default: the empty one. */
+  /**
+   * Locks in different namespaces are independent, even if their names are equal. Default: empty.
+   */
   readonly namespace?: string;
   /**
    * Stands before the name of a lock in its key, as other programs have it: `mutex:` for
@@ -52,8 +55,8 @@ export interface RedlockStoreOptions {
    */
   readonly prefix?: string;
   /**
-   * A waiter also looks at the key at least this often, because other programs tell nobody when
-   * they release. Default: waiters look after a time that rises from 0.2 s to 5 s.
+   * A waiter polls the key at least this often, because other programs do not announce a release.
+   * Default: the interval rises from 0.2 s to 5 s.
    */
   readonly pollMs?: number;
   /**
@@ -61,7 +64,9 @@ export interface RedlockStoreOptions {
    * `client`.
    */
   readonly nodeTimeoutMs?: number;
-  /** By which part of a lease the clocks of servers and clients may run apart. Default 0.01. */
+  /**
+   * How far the clocks of servers and clients may drift apart, as a part of the ttl. Default 0.01.
+   */
   readonly driftFactor?: number;
   /**
    * The longest usual lease: a server that restarted waits this long before it votes. The
@@ -189,10 +194,10 @@ function demand(isMet: boolean, option: string, value: unknown, rule: string): a
 }
 
 /**
- * Opens `redlock://user:password@h1:6379,h2:6379,h3:6379/5` (`redlocks:` with TLS, and its files as
- * `ca`, `cert` and `key`), with the options as parameters, such as `bootstrap=now`. With one host,
- * or as `redlock+sentinel:` or `redlock+cluster:`, one server decides alone. Uses ioredis where
- * installed, else redis, else iovalkey.
+ * Opens `redlock://user:password@h1:6379,h2:6379,h3:6379/5`, or `redlocks:` with TLS, whose files
+ * are the parameters `ca`, `cert` and `key`. Options are parameters too, such as `bootstrap=now`.
+ * With one host, or as `redlock+sentinel:` or `redlock+cluster:`, a single server decides. Uses the
+ * package ioredis if it is installed, otherwise redis, otherwise iovalkey.
  */
 export async function openRedlockStore(url: URL): Promise<Store> {
   const { targets, options: given } = await readRedlockUrl(url, TEXTS, NUMBERS);

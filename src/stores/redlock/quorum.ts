@@ -59,8 +59,8 @@ export function nodeCall(
 }
 
 /**
- * A client may keep requests for as long as its server is away. More requests than this would only
- * be a flood of outdated requests when the server returns.
+ * A client may keep requests while its server is unreachable. More than this many would only flood
+ * the server with outdated requests when it returns.
  */
 const MAX_UNANSWERED = 10_000;
 
@@ -131,7 +131,7 @@ export interface Recipient {
 /** A node may take at most this part of the ttl, so that a round leaves most of the lease. */
 const LIMIT_PART = 5;
 const MAX_LIMIT_MS = 1_000;
-/** A woken waiter has this many time-outs to come and vote, also on a busy machine. */
+/** A woken waiter has this many timeouts to ask for votes, also on a busy machine. */
 const RESERVE_TIMEOUTS = 4;
 
 /** The nodes that decide together, and how long each of them may take to answer. */
@@ -143,7 +143,7 @@ export class Quorum {
   /** Stands for `set` where it is only compared. A single server gets its start delay instead. */
   readonly setId: string;
   readonly nodeTimeoutMs: number;
-  /** By which part of a lease the clocks of nodes and clients may run apart. */
+  /** How far the clocks of nodes and clients may drift apart, as a part of the ttl. */
   readonly driftFactor: number;
   /** A single server grants no lock for this long after its start. */
   readonly startDelayMs: number;
@@ -182,7 +182,7 @@ export class Quorum {
 
   /** How long a node may take, for a lease of this length, after this many silent rounds. */
   limitMs(ttlMs: number, failures: number): number {
-    // After a silent round, a longer limit helps more than the same question once more.
+    // After a silent round, a longer limit helps more than the same limit again.
     const patienceMs = this.nodeTimeoutMs * 2 ** failures;
     return Math.min(patienceMs, ttlMs / LIMIT_PART, MAX_LIMIT_MS);
   }
@@ -221,13 +221,13 @@ export interface Question<Answer, Judgement> {
   onAnswer?(answer: Answer | Failure, at: number, isLate: boolean): void;
 }
 
-/** A timer that takes this many times as long shows that the event loop was blocked. */
+/** If a timer takes this many times as long, the event loop was blocked. */
 const LATE_PART = 1.25;
 export const MAX_EXTENSIONS = 2;
 
 /**
  * One question to several nodes at the same time. It is judged as soon as the result is certain: a
- * node that hangs costs nothing where the other nodes suffice, and one time-out where they do not.
+ * node that hangs costs nothing if the other nodes suffice, and one timeout if they do not.
  */
 export class Poll<Answer, Judgement> implements Recipient {
   readonly answers: (Answer | Failure | undefined)[];
@@ -269,7 +269,7 @@ export class Poll<Answer, Judgement> implements Recipient {
     if (!this.#isOver) this.#await(this.#sentMs, limitMs);
   }
 
-  /** The caller does not want to know any more. */
+  /** Called when nobody waits for the result any more. */
   cut(): void {
     this.#end(null);
   }
@@ -292,8 +292,8 @@ export class Poll<Answer, Judgement> implements Recipient {
   }
 
   /**
-   * A timer that fires late shows that the event loop was blocked. Answers may have arrived in that
-   * time: they are read before a node counts as silent.
+   * If a timer fires late, the event loop was blocked. Answers may have arrived meanwhile, so they
+   * are read before a node counts as silent.
    */
   #await(startMs: number, limitMs: number, extensions = 0): void {
     const { clock, timers } = this.#runtime;

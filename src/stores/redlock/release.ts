@@ -18,7 +18,7 @@ export const POLL_STEP_MS = 500;
 const RELEASE_PAUSES = { firstMs: 50, longestMs: 1_000 };
 const WITHDRAWAL_PAUSES = { firstMs: 100, longestMs: 2_000 };
 const CALL_MS = 5_000;
-/** A node that does not answer for this long has let the keys of most leases expire. */
+/** A withdrawal is repeated for the ttl, within these limits: then its votes have expired. */
 const MIN_CLEANUP_MS = 5_000;
 const MAX_CLEANUP_MS = 30_000;
 
@@ -84,8 +84,8 @@ export class Releases {
   }
 
   /**
-   * Gives back what an attempt may have taken: on all nodes, also on nodes that never answered. A
-   * node that cannot be told is told again until what it may keep has expired anyway.
+   * Gives back the votes that an attempt may have got, on all nodes, including those that never
+   * answered. The request to a node that fails is repeated until its vote has expired anyway.
    */
   withdraw({ keys, owner, ballot, ttlMs, waiter }: Withdrawal): void {
     const args = releaseArgs(owner, ballot, this.#quorum.reserveMs);
@@ -93,7 +93,7 @@ export class Releases {
     for (const node of this.#quorum.nodes) this.#tellInBackground(node, keys, args, ttlMs);
   }
 
-  /** Resolves when all nodes that answer at all have answered; a node that fails is left alone. */
+  /** Waits a moment for the requests under way. Those that fail are not repeated. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const { runtime, reserveMs } = this.#quorum;

@@ -84,9 +84,9 @@ export class Renewals {
   }
 
   /**
-   * Takes over a grant of another process; null when the grant is gone. The lease may be over, and
-   * another owner may have held the lock since. So no node is taken again, and only nodes that have
-   * kept the lease all the time count.
+   * Takes over a grant of another process; returns null if the grant is gone. The lease may have
+   * expired, and another owner may have held the lock since. So no node grants it again, and only
+   * nodes that have kept the lease all the time count.
    */
   async resume(claim: Claim, keys: readonly string[], token: bigint): Promise<QuorumGrant | null> {
     const { runtime, nodes } = this.#quorum;

@@ -1,8 +1,8 @@
 /**
- * One acquisition in the queues of the nodes. Every node by itself wakes the first waiter of its
- * queue after a release. The acquisition asks for votes again when a majority has woken it; when
- * fewer have, it gives the other nodes a moment, and looks. Without any message it looks when the
- * lease of the holder is over, and in ever longer, random intervals. Nothing here decides which
+ * One acquisition in the queues of the nodes. After a release, each node independently wakes the
+ * first waiter of its queue. The acquisition asks for votes again when a majority has woken it. If
+ * fewer have, it gives the other nodes a moment and then looks at the lock. Without any message it
+ * looks when the holder's lease ends, and at random, growing intervals. Nothing here decides which
  * owner is granted.
  */
 import type { Busy, HolderView } from "../../contract/store.js";
@@ -68,8 +68,9 @@ export class Waiter implements Sleeper {
   }
 
   /**
-   * Called before the first request that may enter the waiter. By wall clocks, a client whose clock
-   * is behind would always come first; a ballot is also above all ballots seen of the name.
+   * Called before the first request that may queue the waiter. The order is by ballots, not by wall
+   * clocks, by which a client whose clock is behind would always come first: a ballot is above all
+   * ballots that were seen for this name.
    */
   begin(ballot: number): void {
     if (this.since === "") this.since = `${ballot}`;
@@ -98,8 +99,8 @@ export class Waiter implements Sleeper {
   }
 
   /**
-   * Leaves the queues. A waiter that leaves without the lock passes its wake-up on to the next one.
-   * A node that misses the request wakes this waiter once for nothing.
+   * Leaves the queues. If it leaves without the lock, the nodes wake the next waiter. A node that
+   * misses the request wakes this waiter once in vain.
    */
   async leave(isHolder: boolean): Promise<void> {
     this.#wakeUps.remove(this.id);
@@ -252,7 +253,7 @@ export class WakeUps {
     this.#grants = grants;
   }
 
-  /** Subscribes in the background: until that is done, waiters look by themselves. */
+  /** Subscribes in the background. Until that is done, waiters rely on their looks. */
   listen(): void {
     if (this.#subscriptions.length > 0) return;
     this.#subscriptions = this.#quorum.nodes.map(({ driver }, at) => {
@@ -293,13 +294,12 @@ export class WakeUps {
   }
 
   /**
-   * Subscribes to a channel that names the server process at the other end, by the run id that this
-   * process told on this connection. The connection never reconnects, so the subscription ends with
-   * that process. Data may come back from a snapshot, and a request may be sent again to another
-   * process, but such a process has no subscriber of this channel. While the channel with the run
-   * id of the marker has a subscriber, a node is sure, without INFO, that it is the process that
-   * the marker names: whichever client subscribed, this very process told it that run id. Without a
-   * subscriber the node asks for INFO at every vote.
+   * Lets a node check without INFO that it is still the server process named by its marker. This
+   * client subscribes to a channel with the run id that the process reported on this connection.
+   * The connection never reconnects, so the subscription ends with the process. A process that was
+   * restarted from a snapshot, or that receives a repeated request, has no subscriber on this
+   * channel. So while the channel with the marker's run id has a subscriber, of any client, the
+   * node is that process. Without a subscriber the node runs INFO for every vote.
    */
   async #proveSameProcess(connection: OwnConnection): Promise<void> {
     const text = await connection.send(["INFO", "server"]);
