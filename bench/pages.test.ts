@@ -53,6 +53,46 @@ it.each(typedFigures)("has a figure as the results give it: $store, $text", (fig
   expect(Number(typed)).toBe(Number(ratio.toPrecision(2)));
 });
 
+const README = [
+  { row: "acquire and release: Redis, µs", store: "redis", question: "uncontended" },
+  { row: "Postgres, µs", store: "postgres", question: "uncontended" },
+  { row: "memory, µs", store: "memory", question: "uncontended", isRate: true },
+  { row: "handoff on Redis, ms", store: "redis", question: "handoff" },
+  { row: "handoff on Postgres, ms", store: "postgres", question: "handoff" },
+];
+/** The contestants in the order of the columns. */
+const COLUMNS = [
+  "holdfast",
+  "redlock 5 beta",
+  "redis-semaphore",
+  "verrou (knex)",
+  "advisory-lock",
+  "async-mutex",
+];
+
+it.each(README)("has the figures of the README as the results give them: $row", (figures) => {
+  const { row, store, question, isRate = false } = figures;
+  const readme = read("../README.md").split("\n");
+  const cells =
+    readme
+      .find((line) => line.startsWith(`| ${row} |`))
+      ?.split(" | ")
+      .slice(1) ?? [];
+  const typed = cells.map((cell, at) => ({
+    name: COLUMNS[at] ?? "",
+    cell: cell.replace(" |", ""),
+  }));
+  const measured = typed.filter(({ cell }) => /^[\d.,]+$/.test(cell));
+  expect(measured.length).toBeGreaterThan(1);
+  for (const { name, cell } of measured) {
+    const value = new CostBook(results).cost(store, question, name);
+    const digits = cell.replace(/[.,]|^0\.0*/g, "").length;
+    expect(cell.replace(",", "")).toBe(
+      `${Number((isRate ? 1e6 / value : value).toPrecision(digits))}`,
+    );
+  }
+});
+
 it("computes no page from a figure that was not measured", () => {
   expect(() => capacityPage("{{redis > uncontended > holdfast > weight}}", results)).toThrow(
     "The results have no figure for redis, uncontended, holdfast, weight.",
