@@ -40,24 +40,24 @@ function nameOf({ space, name }: LockId): string {
 type Homes = WeakMap<OwnEntry, StoreSession>;
 
 function notingProofs(
-  link: StoreSession,
+  storeSession: StoreSession,
   homes: Homes,
   learn: (entry: OwnEntry) => void,
 ): StoreSession {
-  const { adopt } = link;
-  return override(link, {
+  const { adopt } = storeSession;
+  return override(storeSession, {
     prove: async (entries, limitMs) => {
-      const proof = await link.prove(entries, limitMs);
+      const proof = await storeSession.prove(entries, limitMs);
       for (const entry of proof.type === "gone" ? entries : proof.missing) {
         // The proof of a session tells nothing about an entry that has moved to another.
-        if ((homes.get(entry) ?? link) === link) learn(entry);
+        if ((homes.get(entry) ?? storeSession) === storeSession) learn(entry);
       }
       return proof;
     },
     ...(adopt && {
       adopt: async (entry: OwnEntry, limitMs: number) => {
-        homes.set(entry, link);
-        const isThere = await adopt.call(link, entry, limitMs);
+        homes.set(entry, storeSession);
+        const isThere = await adopt.call(storeSession, entry, limitMs);
         if (!isThere) learn(entry);
         return isThere;
       },

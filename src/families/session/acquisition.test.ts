@@ -54,7 +54,7 @@ function queue(): Listing {
 }
 
 function openStore(): SessionStore {
-  const link = {
+  const storeSession = {
     takesEntries: true,
     makeEntry: (claim: Claim) => ({
       lock: claim,
@@ -79,7 +79,7 @@ function openStore(): SessionStore {
     name: "etcd",
     traits: {} as Traits,
     runtime,
-    openSession: (_: number, limitMs: number) => ask(() => link, limitMs),
+    openSession: (_: number, limitMs: number) => ask(() => storeSession, limitMs),
     revoke: async () => true,
     list: (_lock: unknown, _look: unknown, limitMs: number) => ask(queue, limitMs),
     watchQueue: () => ({ close: () => {} }),

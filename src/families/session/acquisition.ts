@@ -214,7 +214,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     this.#known ??= { entry: this.#makeEntry(session), session };
     const { entry } = this.#known;
     session.add(entry, this);
-    const entering = await session.link.enter(entry, this.#enterCase, CALL_MS);
+    const entering = await session.storeSession.enter(entry, this.#enterCase, CALL_MS);
     this.#position?.onAnswered(this.#with.sequencer.runtime.clock.nowMs());
     if (this.#isSettled) return;
     this.onAnswered();
@@ -234,9 +234,9 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     return this.#with.queues.at({ space, name }) ? "behind" : "any";
   }
 
-  #makeEntry({ link }: Session): OwnEntry {
+  #makeEntry({ storeSession }: Session): OwnEntry {
     const { meta, ttlMs } = this.#claim;
-    return link.makeEntry(this.#claim, entryText({ meta, ttlMs, sinceMs: this.#wallMs }));
+    return storeSession.makeEntry(this.#claim, entryText({ meta, ttlMs, sinceMs: this.#wallMs }));
   }
 
   #judge(listing: Listing): void {
@@ -286,7 +286,9 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     if (hasWaited && mustTell(listing.entries, index, this.#hadLimits)) {
       // When this fails, the entries behind list the queue by themselves before long.
       // rule: holder-tells-those-behind
-      session.link.write(entry, heldText(entry.text, this.#wallMs), CALL_MS).catch(() => {});
+      session.storeSession
+        .write(entry, heldText(entry.text, this.#wallMs), CALL_MS)
+        .catch(() => {});
     }
   }
 

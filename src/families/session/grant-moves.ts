@@ -26,7 +26,7 @@ export class GrantMoves {
   /** Whether a renewal for `ttlMs` has to move the grant, and can. */
   mustMove({ home, move }: SessionGrant, ttlMs: number): boolean {
     if (move) return true;
-    return ttlMs > home.ttlMs && home.link.adopt !== undefined;
+    return ttlMs > home.ttlMs && home.storeSession.adopt !== undefined;
   }
 
   /** Begins a move, or goes on with one. False when the entry is gone. */
@@ -44,9 +44,12 @@ export class GrantMoves {
         outcome: "not_applied",
       });
     }
-    assert(to.link.adopt !== undefined, "all sessions of a store can adopt an entry, or none can");
+    assert(
+      to.storeSession.adopt !== undefined,
+      "all sessions of a store can adopt an entry, or none can",
+    );
     move.isSent = true;
-    const isThere = await to.link.adopt(grant.entry, CALL_MS);
+    const isThere = await to.storeSession.adopt(grant.entry, CALL_MS);
     if (grant.move === move) this.#end(grant, to);
     return isThere;
   }

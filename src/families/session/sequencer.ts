@@ -173,7 +173,7 @@ export interface StoreSession {
 /** A session that another process opened, and the entry of it that a locator names. */
 export interface Resumed {
   /** The session. */
-  readonly link: StoreSession;
+  readonly storeSession: StoreSession;
   /** The entry, with its token. */
   readonly entry: OwnEntry;
   /** A moment at which the entry was there. */

@@ -26,7 +26,7 @@ export class SessionGrant extends StoreGrant {
   }
 
   get locator(): string {
-    return this.home.link.locatorOf(this.entry);
+    return this.home.storeSession.locatorOf(this.entry);
   }
 }
 

@@ -54,7 +54,7 @@ async function enter(own: OwnEntry & { id: string; token: bigint }): Promise<Ent
 
 /** One session, and one queue. */
 function openStore(): SessionStore {
-  const link = {
+  const storeSession = {
     takesEntries: true,
     makeEntry: (claim: Claim, text: string) => ({ lock: claim, claim, text, token: 0n }),
     enter,
@@ -64,7 +64,7 @@ function openStore(): SessionStore {
     name: "etcd",
     traits: {} as Traits,
     runtime,
-    openSession: async () => link,
+    openSession: async () => storeSession,
     list: async () => listing(),
     watchQueue: (_: unknown, obstacle: Obstacle) => {
       watched.push(obstacle);

@@ -148,12 +148,12 @@ export class SessionStore implements Store {
     const endMs = clock.nowMs() + claim.storeTimeoutMs;
     const resumed = await this.#sequencer.resumeSession(locator, claim, claim.storeTimeoutMs);
     if (resumed?.entry.token !== token) return null;
-    const { link, entry, moment } = resumed;
+    const { storeSession, entry, moment } = resumed;
     const sentMs = clock.nowMs();
-    const proof = await link.prove([entry], endMs - sentMs);
+    const proof = await storeSession.prove([entry], endMs - sentMs);
     if (proof.type === "gone" || proof.missing.has(entry)) return null;
     // A handle may have come by any way: its ttl counts as far as the store has proven it.
-    const home = sessions.adopt(link, Math.min(claim.ttlMs, proof.ttlMs), sentMs);
+    const home = sessions.adopt(storeSession, Math.min(claim.ttlMs, proof.ttlMs), sentMs);
     const grant = new SessionGrant(entry, home, moment);
     grants.take(grant);
     return grant;

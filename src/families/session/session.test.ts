@@ -42,7 +42,7 @@ const OWNER: EntryOwner = {
 
 /** A session without entries. */
 function openUnused(isDedicated = false): Session {
-  const link = {
+  const storeSession = {
     prove: () =>
       new Promise<Proof>((resolve, reject) => {
         const one = {
@@ -61,7 +61,7 @@ function openUnused(isDedicated = false): Session {
     },
   } as unknown as StoreSession;
   const options = { ttlMs: TTL_MS, isDedicated, sentMs: runtime.nowMs };
-  return new Session(link, options, runtime, () => {});
+  return new Session(storeSession, options, runtime, () => {});
 }
 
 function open(isDedicated = false): Session {

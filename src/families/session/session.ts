@@ -56,7 +56,7 @@ class Question {
 }
 
 export class Session {
-  readonly link: StoreSession;
+  readonly storeSession: StoreSession;
   readonly ttlMs: number;
   readonly isDedicated: boolean;
   readonly #runtime: Runtime;
@@ -75,12 +75,12 @@ export class Session {
 
   /** `onOver`: the session is no longer kept, for whatever reason. */
   constructor(
-    link: StoreSession,
+    storeSession: StoreSession,
     options: SessionOptions,
     runtime: Runtime,
     onOver: (session: Session) => void,
   ) {
-    this.link = link;
+    this.storeSession = storeSession;
     this.ttlMs = options.ttlMs;
     this.isDedicated = options.isDedicated;
     this.#runtime = runtime;
@@ -106,7 +106,7 @@ export class Session {
 
   /** Whether new entries may join. */
   get isOpen(): boolean {
-    return !this.#isOver && !this.#isRetired && this.link.takesEntries;
+    return !this.#isOver && !this.#isRetired && this.storeSession.takesEntries;
   }
 
   /** Whether an entry that joins now gets most of a ttl. */
@@ -178,7 +178,7 @@ export class Session {
   /** A session that is over here, as after its deadline, may live on in the store. */
   async endInStore(): Promise<void> {
     // When the store cannot be told, the session ends by its ttl.
-    await this.link.end(END_MS).catch(() => {});
+    await this.storeSession.end(END_MS).catch(() => {});
   }
 
   /** Sends a request for a proof, also beside earlier ones that have no answer yet. */
@@ -214,7 +214,7 @@ export class Session {
 
   async #prove(sentMs: number): Promise<Proof> {
     const callMs = Math.min(this.#deadlineMs - sentMs, MAX_CALL_MS);
-    const proof = await this.link.prove([...this.#owners.keys()], callMs);
+    const proof = await this.storeSession.prove([...this.#owners.keys()], callMs);
     if (proof.type === "gone") this.#end("session_ended");
     else if (!this.#isOver) {
       const ttlMs = Math.min(this.ttlMs, proof.ttlMs);

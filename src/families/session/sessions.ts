@@ -43,8 +43,8 @@ export class Sessions {
   }
 
   /** Takes over a session that another process opened. */
-  adopt(link: StoreSession, ttlMs: number, sentMs: number): Session {
-    const session = this.#make(link, { ttlMs, isDedicated: true, sentMs });
+  adopt(storeSession: StoreSession, ttlMs: number, sentMs: number): Session {
+    const session = this.#make(storeSession, { ttlMs, isDedicated: true, sentMs });
     session.hand();
     return session;
   }
@@ -60,8 +60,8 @@ export class Sessions {
 
   async #open(ttlMs: number, isDedicated: boolean, limitMs: number): Promise<Session> {
     const sentMs = this.#sequencer.runtime.clock.nowMs();
-    const link = await this.#sequencer.openSession(ttlMs, limitMs);
-    const session = this.#make(link, { ttlMs, isDedicated, sentMs });
+    const storeSession = await this.#sequencer.openSession(ttlMs, limitMs);
+    const session = this.#make(storeSession, { ttlMs, isDedicated, sentMs });
     if (this.#isClosed) {
       await session.close();
       throw new ClosedError({ store: this.#sequencer.name });
@@ -79,8 +79,8 @@ export class Sessions {
     });
   }
 
-  #make(link: StoreSession, options: SessionOptions): Session {
-    const session = new Session(link, options, this.#sequencer.runtime, (over) => {
+  #make(storeSession: StoreSession, options: SessionOptions): Session {
+    const session = new Session(storeSession, options, this.#sequencer.runtime, (over) => {
       this.#all.delete(over);
       if (this.#shared.get(over.ttlMs) === over) this.#shared.delete(over.ttlMs);
     });

@@ -57,7 +57,7 @@ async function release(leaves: typeof MARK | undefined): Promise<boolean> {
     return { moment: new CountedMoment(1), entries, mark: seen };
   };
   const sequencer = { runtime, list } as unknown as Sequencer;
-  const session = { link: { leave }, remove: () => {}, isOver: false, renew: proven };
+  const session = { storeSession: { leave }, remove: () => {}, isOver: false, renew: proven };
   const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
   const released = withdrawals.release(entry, session as unknown as Session, 5_000, leaves);
   await runtime.advance(1_000);
@@ -83,7 +83,7 @@ it("goes on after a release without an answer, but keeps no process alive", asyn
     throw new StoreError("The connection broke.", { outcome: "unknown" });
   };
   const sequencer = { runtime } as unknown as Sequencer;
-  const session = { link: { leave }, isOver: false } as unknown as Session;
+  const session = { storeSession: { leave }, isOver: false } as unknown as Session;
   const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
   const released = watch(withdrawals.release(entry, session, 20, undefined));
   await runtime.advance(20);
@@ -108,7 +108,7 @@ it.each([
 ])("asks for a proof of the session after the release of %s", async (_, token, wasThere, count) => {
   proven.mockClear();
   const leave = async () => ({ wasThere, listing: null, nextAt: null });
-  const session = { link: { leave }, remove: () => {}, isOver: false, renew: proven };
+  const session = { storeSession: { leave }, remove: () => {}, isOver: false, renew: proven };
   const sequencer = { runtime } as unknown as Sequencer;
   const withdrawals = new Withdrawals(sequencer, new Queues(sequencer, new HeldEntries()));
   const given = { ...entry, token };

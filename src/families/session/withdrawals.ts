@@ -121,7 +121,7 @@ export class Withdrawals {
     options: LeaveOptions,
     limitMs: number,
   ): Promise<Leaving> {
-    const left = await session.link.leave(entry, options, limitMs);
+    const left = await session.storeSession.leave(entry, options, limitMs);
     // An entry that was there may have ended with its session, together with other entries.
     if (!left.wasThere && entry.token !== 0n) session.renew(true).catch(() => {});
     session.remove(entry);

@@ -106,12 +106,12 @@ export class EtcdSequencer implements Sequencer {
     const { leaseId, header, guard, found } = look;
     // An entry that is bound to another lease neither lives nor ends with this session.
     if (!guard || found?.lease !== leaseNumber(leaseId)) return null;
-    const link = new EtcdSession(leaseId, guard.modRevision, this.#tools);
-    const entry = new EtcdEntry(layout, claim, { id, text: "", number: null, maker: link });
+    const storeSession = new EtcdSession(leaseId, guard.modRevision, this.#tools);
+    const entry = new EtcdEntry(layout, claim, { id, text: "", number: null, maker: storeSession });
     entry.token = found.createRevision;
     // A copy of the request of the process that made the entry may still arrive.
     entry.creationMayStillArrive = true;
-    return { link, entry, moment: new Revision(header.revision) };
+    return { storeSession, entry, moment: new Revision(header.revision) };
   }
 
   list(lock: LockId, look: "plain" | "texts", limitMs: number): Promise<Listing> {

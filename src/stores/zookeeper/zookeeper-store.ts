@@ -99,7 +99,7 @@ export class ZookeeperSequencer implements Sequencer {
         connections.end(CLOSE_MS).catch(() => {});
         throw outOfBounds(asked, connections.timeoutMs, servers);
       }
-      return this.#link(connections);
+      return this.#newSession(connections);
     } catch (error) {
       throw zookeeperError(error, servers);
     }
@@ -132,7 +132,7 @@ export class ZookeeperSequencer implements Sequencer {
         return null;
       }
       entry.token = found.stat.czxid;
-      return { link: this.#link(connections), entry, moment: new Zxid(found.zxid) };
+      return { storeSession: this.#newSession(connections), entry, moment: new Zxid(found.zxid) };
     } catch (error) {
       connections.close();
       if (error instanceof SessionGoneError) return null;
@@ -227,10 +227,12 @@ export class ZookeeperSequencer implements Sequencer {
     await connection.send(remove(made.path));
   }
 
-  #link(connections: SessionConnections): ZookeeperSession {
-    const link = new ZookeeperSession(connections, this.#tools, () => this.#sessions.delete(link));
-    this.#sessions.add(link);
-    return link;
+  #newSession(connections: SessionConnections): ZookeeperSession {
+    const session = new ZookeeperSession(connections, this.#tools, () =>
+      this.#sessions.delete(session),
+    );
+    this.#sessions.add(session);
+    return session;
   }
 }
 
