@@ -27,7 +27,7 @@ export class HandoffChecks {
     this.#checks.set(key, timer);
   }
 
-  /** Touches until the store has no more waiters to serve at this name. */
+  /** Sends heartbeats until the store has no more waiters to serve at this name. */
   serveMore(key: string): void {
     if (this.#isOver || this.#unserved.has(key)) return;
     this.#unserved.add(key);

@@ -108,7 +108,7 @@ export class WaiterHeartbeat implements Limited {
     }
   }
 
-  /** Touches at the earliest of all times asked for, and within a period at the latest. */
+  /** Sends the next heartbeat at the earliest time asked for, within one period at the latest. */
   #wakeIn(dueMs: number): void {
     if (this.isIdle) return;
     const { runtime, limits, arbiter } = this.#client;
