@@ -1,78 +1,78 @@
 /**
- * How much a finding matters. `danger`: without any further fault, two may hold a lock, or locks do
- * not work. `warning`: a fault that must be expected, such as a restart, loses leases, lets two
- * hold a lock, or stops the locks. `note`: worth knowing. `skipped`: the check could not be done;
- * `what` says why.
+ * How serious a finding is. `danger`: two processes can hold the same lock, or locks do not work,
+ * even if nothing fails. `warning`: an ordinary failure, such as a restart, loses leases, lets two
+ * processes hold the same lock, or stops all locks. `note`: worth knowing. `skipped`: the check
+ * could not run; `what` says why.
  */
 export type Severity = "ok" | "note" | "warning" | "danger" | "skipped";
 
 /** The result of one check. */
 export interface Finding {
-  /** Stable, for scripts and for the table of checks: `redis/eviction`. */
+  /** A stable id that scripts can rely on, such as `redis/eviction`. */
   readonly id: string;
-  /** How much the finding matters. */
+  /** How serious the finding is. */
   readonly severity: Severity;
-  /** The state that was seen, in one sentence. */
+  /** What the check found, in one sentence. */
   readonly what: string;
-  /** Why it matters; for notes, warnings and dangers. */
+  /** Why it matters. Present on notes, warnings and dangers. */
   readonly why?: string;
-  /** The remedy; for warnings and dangers, and for notes where there is one. */
+  /** What to do about it. Present on warnings and dangers, and on some notes. */
   readonly remedy?: string;
 }
 
-/** What one failure does to the locks of this deployment. */
+/** What happens to the locks of this deployment in one kind of failure. */
 export interface FailureCase {
-  /** The failure: `The server restarts`. */
+  /** The failure, such as `The server restarts`. */
   readonly event: string;
-  /** Its effect on leases and waiters. */
+  /** What happens to leases and waiters. */
   readonly outcome: string;
-  /** Mutual exclusion holds: no two processes think at the same time that they hold one lock. */
+  /** Mutual exclusion holds: two processes never think they hold the lock at the same time. */
   readonly isSafe: boolean;
 }
 
-/** A judgement of a store and of this process, for locks of one ttl. */
+/** The result of examining a store and this process, for locks with a given ttl. */
 export interface Examination {
-  /** The name of the store: `redis`, `file`. */
+  /** The name of the store, such as `redis` or `file`. */
   readonly store: string;
-  /** In the order of the checks. */
+  /** The findings, in the order in which the checks ran. */
   readonly findings: readonly Finding[];
-  /** What failures do to the locks of this deployment; empty if the store does not say. */
+  /** What happens to locks in each kind of failure; empty if the store does not say. */
   readonly failureCases: readonly FailureCase[];
 }
 
-/** How to judge. */
+/** Options of an examination. */
 export interface ExamineOptions {
-  /** The ttl to judge times against, in milliseconds. Default: that of the locks' defaults. */
+  /** The ttl of your locks, in milliseconds. Default: the default ttl of locks. */
   readonly ttlMs?: number | undefined;
-  /** Ends the examination; it then rejects with the reason of the signal. */
+  /** Cancels the examination, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The terms of an examination. */
+/** What a store gets when it is examined. */
 export interface ExamineRequest {
-  /** The ttl to judge times against. */
+  /** The ttl of the locks, in milliseconds. */
   readonly ttlMs: number;
-  /** Aborted when the answer is no longer wanted: the store stops reading. */
+  /** Aborted when the caller no longer wants the answer; the store then stops reading. */
   readonly signal: AbortSignal;
 }
 
-/** A fact that was read, or the reason why it could not be read. */
+/** A fact about the deployment, or the reason why it could not be read. */
 export type Fact<T> = { readonly value: T } | { readonly unknownBecause: string };
 
-/** The facts of a deployment, each known or not. */
+/** All facts about a deployment, each known or unknown. */
 export type Facts<All> = { readonly [Name in keyof All]: Fact<All[Name]> };
 
-/** The judgement of one check, without its id. */
+/** The finding of one check, without the check's id. */
 export type Verdict = Omit<Finding, "id">;
 
-/** A judgement over facts; a check without all its facts is skipped. */
+/** Turns facts into a finding. A check that lacks one of its facts is skipped. */
 export interface Check<All> {
   readonly id: string;
-  /** Null where the check does not apply to this deployment. */
+  /** Returns null if the check does not apply to this deployment. */
   judge(facts: Facts<All>, ttlMs: number): Finding | null;
 }
 
-/** Makes checks over the facts `All`: each names the facts that its judgement needs. */
+/** Returns a function that makes checks on the facts `All`. Each check names the facts it needs. */
 export function checksOver<All>() {
   return <Name extends keyof All>(
     id: string,

@@ -1,27 +1,27 @@
 import type { Claim, Grant, GrantListener, Loss } from "./store.js";
 
-/** A lease that shows its grant to its store. */
+/** A lease, as far as its store needs to see it: the store reads the grant from it. */
 export interface GrantHolder {
   readonly held: { readonly grant: Grant };
 }
 
-/** A grant: its deadline only moves on, and the grant ends once. */
+/** Base class of all grants. The deadline only ever moves forward, and a grant ends only once. */
 export abstract class StoreGrant implements Grant {
-  /** Tells a grant from `Busy`. */
+  /** Distinguishes a grant from `Busy`. */
   readonly type = "granted";
   /** The claim that was granted. */
   readonly claim: Claim;
   /** The fencing token. */
   abstract readonly token: bigint;
-  /** How many tokens, from `token` on, are reserved for turns of local waiters. */
+  /** How many tokens, starting at `token`, are reserved for local waiters to take turns. */
   abstract readonly span: number;
-  /** The text by which the store finds this grant again from another process; null if none. */
+  /** Lets another process find this grant in the store; null if the token is enough. */
   abstract readonly locator: string | null;
-  /** The time, by the store's clock, until which this process may rely on the grant. */
+  /** When this process must stop relying on the grant, by the clock of `Store.runtime`. */
   deadlineMs: number;
-  /** Set by the client while it keeps the grant. */
+  /** Set by the client while it holds the grant. */
   listener: GrantListener | null = null;
-  /** Why the grant has ended; null before that. */
+  /** Why the grant ended; null until then. */
   loss: Loss | null = null;
 
   constructor(claim: Claim, deadlineMs: number) {
@@ -29,29 +29,30 @@ export abstract class StoreGrant implements Grant {
     this.deadlineMs = deadlineMs;
   }
 
-  /** Whether one of its turns has this token. */
+  /** Whether this token is in the grant's span. */
   hasToken(token: bigint): boolean {
     return token >= this.token && token < this.token + BigInt(this.span);
   }
 
-  /** An answer that comes out of order never shortens the grant, nor revives one that has ended. */
+  /** Moves the deadline forward. Ignores answers that arrive out of order or after the end. */
   extend(deadlineMs: number): void {
     if (!this.loss && deadlineMs > this.deadlineMs) this.deadlineMs = deadlineMs;
   }
 
-  /** Ends the grant and tells its listener. Only the first call has an effect. */
+  /** Ends the grant and calls its listener. Only the first call has an effect. */
   end(loss: Loss): void {
     if (this.loss) return;
     this.loss = loss;
-    // The listener first: another thread that sees the deadline move finds the reason in its port.
+    // Call the listener before moving the deadline: a thread that sees the deadline move must
+    // already find the reason in its port.
     tellEnd(this.listener, loss);
-    // The caller may not have the grant yet: when it gets the grant, the deadline has passed.
+    // The caller may not have received the grant yet, and must find its deadline in the past.
     // rule: ended-grant-is-not-believed
     this.deadlineMs = Number.NEGATIVE_INFINITY;
   }
 }
 
-/** Throws the error of a listener later: the caller may have more grants to end. */
+/** Calls the listener. Rethrows its error later, because the caller may have more grants to end. */
 export function tellEnd(listener: GrantListener | null, loss: Loss): void {
   try {
     listener?.onEnd(loss);

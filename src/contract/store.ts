@@ -7,209 +7,211 @@ import type { Examination, ExamineRequest } from "./examination.js";
 /** A small JSON object that describes a holder or a waiter; `inspect` and errors show it. */
 export type Meta = Readonly<Record<string, unknown>>;
 
-/** The abilities of a store; the conformance kit picks its cases by them. */
+/** What a store can do. The conformance kit selects its cases by these traits. */
 export interface Traits {
-  /** How far a lock excludes: one process, one machine, or all clients that reach the store. */
+  /** Who is locked out: the same process, the same machine, or every client of the store. */
   readonly scope: "process" | "machine" | "network";
-  /** The modes that the store grants; without `shared` there is no read side and no semaphore. */
+  /** The modes that the store grants. Read locks and semaphores need `shared`. */
   readonly modes: readonly Mode[];
-  /** Waiters are served in the order in which they came. */
+  /** Waiters get the lock in the order in which they asked for it. */
   readonly fifo: boolean;
-  /** A grant can reserve several tokens, so that local waiters may take turns on it. */
+  /** A grant can reserve several tokens, so that local waiters can take turns on it. */
   readonly tokenSpan: boolean;
-  /** A lease can be handed to another process. */
+  /** Another process can take over a lease. */
   readonly transferable: boolean;
-  /** `release` can leave a mark, as `once` needs it. */
+  /** `release` can leave a mark; `once` needs this. */
   readonly marks: boolean;
   /**
-   * A release that was called before an acquire never makes that acquire busy, even if the release
-   * is not answered yet. Only then does `release: "sent"` not wait for the answer. Default false.
+   * An acquire that follows a release never finds the lock still held by it, even if the release
+   * has not been answered yet. Without this trait, `release: "sent"` waits for the answer. Default:
+   * false.
    */
   readonly ordersReleases?: boolean;
-  /** The shortest `ttlMs` that the store can keep; shorter ones are refused. */
+  /** The shortest `ttlMs` that the store supports; shorter ones are rejected. */
   readonly minTtlMs: number;
-  /** Why the store has no shared locks; the error for a call that asks for one says it. */
+  /** Why the store has no shared locks. Included in the error of a call that asks for one. */
   readonly exclusiveBecause?: string;
 }
 
-/** The request of one acquisition. */
+/** What one acquisition asks the store for. */
 export interface Claim {
-  /** Tells a lock from an election and a once of the same name. */
+  /** Separates locks, elections and onces that have the same name. */
   readonly space: Space;
-  /** Any well-formed text of up to 512 bytes. */
+  /** Any well-formed string of up to 512 bytes. */
   readonly name: string;
-  /** Random and used once: the store knows a repeated request by it. */
+  /** A random id, used once. The store recognizes repeated requests by it. */
   readonly owner: string;
   /** Exclusive for a mutex, shared for readers and semaphores. */
   readonly mode: Mode;
-  /** How many permits of a semaphore; 1 for all other locks. */
+  /** How many permits to take from a semaphore; 1 for all other locks. */
   readonly weight: number;
   /** The limit of the semaphore; `Number.MAX_SAFE_INTEGER` for all other locks. */
   readonly limit: number;
-  /** How long the store keeps the grant without a renewal. */
+  /** How long the store keeps the grant if it is not renewed. */
   readonly ttlMs: number;
   /** Shown by `inspect` while the claim waits or is granted. */
   readonly meta: Meta;
-  /** How many tokens to reserve; more than 1 only where `traits.tokenSpan`. */
+  /** How many tokens to reserve; more than 1 only if the store has `traits.tokenSpan`. */
   readonly span: number;
   /** Another process may resume the lease by its handle. */
   readonly transferable: boolean;
-  /** The lease must not share a session with other leases, which would keep it alive. */
+  /** The lease needs a separate session, because other leases would keep a shared one alive. */
   readonly ownSession: boolean;
   /** How long the store may stay silent before the acquisition fails. */
   readonly storeTimeoutMs: number;
   /**
-   * The least time for which a new grant must be reliable: the store renews a grant with less
-   * before it returns the grant. Default 0.
+   * How much time a new grant must have left. The store renews a grant that has less before it
+   * returns it. Default: 0.
    */
   readonly minUsefulMs?: number;
 }
 
 /** A lock that the store granted. */
 export interface Grant {
-  /** Tells a grant from `Busy`. */
+  /** Distinguishes a grant from `Busy`. */
   readonly type: "granted";
-  /** The claim that was granted; after a retry its owner may differ from the one asked with. */
+  /** The claim that was granted. Its owner differs from the requested one if the store retried. */
   readonly claim: Claim;
-  /** The fencing token: higher than that of every earlier grant of the name. */
+  /** The fencing token, higher than that of every earlier grant of the same name. */
   readonly token: bigint;
-  /** How many tokens, from `token` on, are reserved for turns of local waiters. */
+  /** How many tokens, starting at `token`, are reserved for local waiters to take turns. */
   readonly span: number;
   /**
-   * The time, by the store's clock, until which this process may believe that it holds
-   * the lock. The store keeps it up to date; it only ever moves on.
+   * When this process must stop relying on the lock, by the clock of `Store.runtime`. The store
+   * keeps it up to date. It only moves forward, until the grant ends.
    */
   deadlineMs: number;
-  /** The text by which the store finds this grant again from another process; null if none. */
+  /** Lets another process find this grant in the store; null if the token is enough. */
   readonly locator: string | null;
-  /** The store passed the lock straight on to this waiter when the last holder released it. */
+  /** The store handed the lock to this waiter directly when the previous holder released it. */
   readonly isHandoff?: boolean;
-  /** Hears what becomes of the grant. The client sets it while it keeps the grant. */
+  /** Is notified about renewals and the end of the grant. Set by the client while it holds it. */
   listener: GrantListener | null;
-  /** Why the grant has ended; null before that. */
+  /** Why the grant ended; null until then. */
   readonly loss: Loss | null;
   /**
-   * Ends the grant: whoever learns that it has ended calls this, the store or the client. The first
-   * call sets `loss`, tells the listener, and moves the deadline into the past; others do nothing.
+   * Ends the grant. The store or the client calls this, whichever learns first that the grant has
+   * ended. The first call sets `loss`, notifies the listener, and moves the deadline into the past;
+   * later calls do nothing.
    */
   end(loss: Loss): void;
 }
 
 /** Why a grant ended. */
 export interface Loss {
-  /** The reason that the holder is told. */
+  /** The reason that the holder sees. */
   readonly reason: LossReason;
-  /** The reason of a revocation, or more words of the store; may be empty. */
+  /** The reason given to `revoke`, or details from the store; may be empty. */
   readonly detail: string;
 }
 
-/** The part of the client that keeps a grant. */
+/** The part of the client that holds a grant. */
 export interface GrantListener {
-  /** The grant has ended although nobody here released it. */
+  /** Called when the grant has ended without a release by this client. */
   onEnd(loss: Loss): void;
-  /** The store's renewer has renewed the grant, or got no answer yet. */
+  /** Called when the store's renewer renewed the grant, or failed to. */
   onRenewal(report: RenewalReport): void;
 }
 
 /** The lock was not granted: it is held, or the work of a `once` is done. */
 export interface Busy {
-  /** Tells `Busy` from a grant. */
+  /** Distinguishes `Busy` from a grant. */
   readonly type: "busy";
-  /** A holder in the way; null where the store does not know it. */
+  /** A holder that blocks the claim; null if unknown. */
   readonly holder: HolderView | null;
-  /** The mark of a `once` that is done; null where there is none. */
+  /** The mark of a `once` that is done; null if there is none. */
   readonly mark: MarkView | null;
   /**
-   * The time until the store grants free locks again: it may have lost leases, which must expire
-   * first. The caller gets a `StoreError` that says so. Default 0: it grants them.
+   * How long until the store grants free locks again. It may have lost leases, for example in a
+   * restart, and waits until those have expired. The caller gets a `StoreError` that says so.
+   * Default: 0.
    */
   readonly grantsInMs?: number;
 }
 
-/** The end of an acquisition. */
+/** The result of an acquisition. */
 export type AcquireResult = Grant | Busy;
 
-/** How long an acquisition may wait. It ends by its time, its caller's signal, or `close`. */
+/** How long an acquisition may wait. A timeout, the caller's signal, or `close` ends the wait. */
 export interface Wait {
-  /** When the wait ends at the latest, by the store's clock. */
+  /** When the wait ends at the latest, by the clock of `Store.runtime`. */
   readonly untilMs: number;
-  /** True once the wait is over: a grant that comes now must be given back. */
+  /** True once the wait has ended. A grant that arrives later must be released. */
   readonly ended: boolean;
-  /** Calls back once when the wait ends; at once when it has ended. */
+  /** Calls the listener once when the wait ends, or immediately if it has ended. */
   onEnd(listener: () => void): void;
   /**
-   * Tells the caller the holder in the way and the number of waiters ahead, where known.
-   * `grantsInMs`: as `Busy` has it.
+   * Tells the caller which holder blocks it and how many waiters are ahead, if known.
+   * `grantsInMs` is as in `Busy`.
    */
   report(holder: HolderView | null, ahead: number | null, grantsInMs?: number): void;
 }
 
-/** The answer to the renewal of one grant. */
+/** The result of renewing one grant. */
 export type Renewal =
   | { readonly type: "renewed"; readonly waiting: boolean }
-  /** The grant is gone: the store has called its `end`, which told why. */
+  /** The grant has ended, and the store has called its `end` with the reason. */
   | { readonly type: "ended" }
-  /** The store did not answer, or not clearly: the renewal is repeated until the deadline. */
+  /** The store gave no usable answer. The client repeats the renewal until the deadline. */
   | { readonly type: "unknown"; readonly error: unknown };
 
-/** The times of a renewal, by the store's clock: it was answered, or was not yet. */
+/** Reports one renewal. All times are by the clock of `Store.runtime`. */
 export interface RenewalReport {
-  /** `failed`: no answer yet; it is tried again until the deadline. */
+  /** `failed`: the store has not confirmed it; the renewer retries until the deadline. */
   readonly outcome: "renewed" | "failed";
-  /** When that was known. */
+  /** When the outcome was known. */
   readonly atMs: number;
-  /** The deadline without the renewal. */
+  /** The deadline before the renewal. */
   readonly beforeMs: number;
-  /** The deadline with it. */
+  /** The deadline after the renewal. */
   readonly afterMs: number;
-  /** The error of the store, where the renewal failed. */
+  /** The store's error, if the renewal failed. */
   readonly error?: unknown;
 }
 
-/** How a grant is to be kept. */
+/** How the renewer should renew a grant. */
 export interface RenewalTerms {
   /** How long the store keeps the grant after each renewal. */
   readonly ttlMs: number;
-  /** False: the grant is not renewed, and ends at its deadline. */
+  /** If false, the grant is not renewed and ends at its deadline. */
   readonly renew: boolean;
   /** Renewals stop this long before the deadline. */
   readonly graceMs: number;
-  /** The grant ends at this time of the store's clock, renewed or not. */
+  /** When the grant ends, renewed or not, by the clock of `Store.runtime`. */
   readonly endMs: number;
 }
 
 /**
- * Renews grants outside of the event loop of the caller, in a thread of its own. Where a store has
- * a renewer, its client sends no renewals, except for a caller that asks for one.
+ * Renews grants in a separate thread, so that a blocked event loop does not lose them. If a store
+ * has a renewer, its client renews only when a caller asks for it.
  */
 export interface Renewer {
   /**
-   * From now on the grant is kept on these terms; a further call changes them. `release` and
-   * `detach` end it.
+   * Renews the grant on these terms until `release` or `detach`. Another call changes the terms.
    */
   keep(grant: Grant, terms: RenewalTerms): void;
   /**
-   * Ends the grant before it returns if the grant is known to be gone. The message that says so may
-   * be waiting for an event loop that is blocked.
+   * Ends the grant, before returning, if the thread already knows that it is gone. Its message may
+   * still be queued behind the work that blocked the event loop.
    */
   catchUp(grant: Grant): void;
 }
 
 /** One holder of a lock. */
 export interface HolderView {
-  /** The fencing token of its lease, as `revoke` takes it. */
+  /** The fencing token of its lease; pass it to `revoke`. */
   readonly token: bigint;
   /** Exclusive for a mutex or a writer, shared for readers and holders of permits. */
   readonly mode: Mode;
   /** How many permits of a semaphore it holds; 1 for all other locks. */
   readonly weight: number;
-  /** The limit that it was granted under; null where it has none. */
+  /** The limit of the semaphore that it was granted under; null if there is none. */
   readonly limit: number | null;
   /** Its `meta`: `host`, `pid` and `label`, unless that process chose otherwise. */
   readonly meta: Meta;
   /** How long it has held the lock. */
   readonly heldMs: number;
-  /** How long the store keeps its grant without a further renewal. */
+  /** How long the store keeps its grant if it is not renewed again. */
   readonly remainingMs: number;
 }
 
@@ -219,7 +221,7 @@ export interface WaiterView {
   readonly mode: Mode;
   /** How many permits of a semaphore it asks for; 1 for all other locks. */
   readonly weight: number;
-  /** The limit that it asks under; null where it has none. */
+  /** The limit of the semaphore that it asks for; null if there is none. */
   readonly limit: number | null;
   /** Its `meta`: `host`, `pid` and `label`, unless that process chose otherwise. */
   readonly meta: Meta;
@@ -229,87 +231,89 @@ export interface WaiterView {
 
 /** The mark that a finished `once` left in the store. */
 export interface MarkView {
-  /** The token of the run that finished; `revoke` with it removes the mark. */
+  /** The token of the run that finished; pass it to `revoke` to remove the mark. */
   readonly token: bigint;
   /** The `meta` of the process that finished the work. */
   readonly meta: Meta;
-  /** How long the work still counts as done. */
+  /** How much longer the work counts as done. */
   readonly remainingMs: number;
 }
 
-/** The state of one lock, as the store saw it when asked. */
+/** The state of one lock when the store was asked. */
 export interface LockView {
-  /** Tells a lock from an election and a once of the same name. */
+  /** Separates locks, elections and onces that have the same name. */
   readonly space: Space;
   /** The name of the lock. */
   readonly name: string;
-  /** In the order of their tokens; empty where the lock is free. */
+  /** In the order of their tokens; empty if the lock is free. */
   readonly holders: readonly HolderView[];
-  /** In the order of the queue; always empty in a store that knows no waiters. */
+  /** In the order of the queue; always empty if the store keeps no queue. */
   readonly waiters: readonly WaiterView[];
-  /** The mark of a `once` that is done; null where there is none. */
+  /** The mark of a `once` that is done; null if there is none. */
   readonly mark: MarkView | null;
 }
 
 /**
- * The place where locks live. A throw means "unknown", never "no". Every call must settle: within
- * the wait, the store time-out of its claim, or the time it is given.
+ * Where locks are kept. An error means that the outcome is unknown, never "no". Every call must
+ * settle within its wait, the `storeTimeoutMs` of its claim, or the time limit it is given.
  */
 export interface Store {
-  /** Shown in errors and events: `redis`, `file`. */
+  /** Shown in errors and events, such as `redis` or `file`. */
   readonly name: string;
-  /** Shown in events. Locks of different namespaces never meet. Default: the empty one. */
+  /** Shown in events. Locks in different namespaces are independent. Default: `""`. */
   readonly namespace?: string;
-  /** The abilities of this store. */
+  /** What this store can do. */
   readonly traits: Traits;
-  /** The time and chance that this store runs by; deadlines of its grants are by its clock. */
+  /** The clock, timers and random numbers that this store uses. Deadlines are by this clock. */
   readonly runtime: Runtime;
 
   /**
-   * Asks for a lock; `wait` null means not to wait. When the wait ends, the store leaves the queue
-   * and resolves as busy. Unless this ends with a grant, nothing of the claim stays in the store.
+   * Asks for a lock; does not wait if `wait` is null. When the wait ends, the claim leaves the
+   * queue and this resolves as busy. Unless this resolves with a grant, the claim leaves nothing
+   * behind in the store.
    */
   acquire(claim: Claim, wait: Wait | null): Promise<AcquireResult>;
-  /** Renews grants and moves their deadlines on; a throw means `unknown` for all of them. */
+  /** Renews grants and extends their deadlines. An error means `unknown` for all of them. */
   renew(
     grants: readonly { readonly grant: Grant; readonly ttlMs: number }[],
   ): Promise<readonly Renewal[]>;
   /**
-   * True when the grant was there. With `keep`, leaves a mark in its place. Settles within
-   * `withinMs`, by a throw when the store could not be told: then the grant ends by its expiry.
+   * Releases a grant; returns false if it was already gone. With `keep`, leaves a mark in its
+   * place. Settles within `withinMs`. If it throws, the release may not have reached the store, and
+   * the grant then ends when it expires.
    */
   release(
     grant: Grant,
     withinMs: number,
     keep?: { readonly ttlMs: number; readonly meta: Meta },
   ): Promise<boolean>;
-  /** Continues a grant that another process made; null when it is gone. */
+  /** Takes over a grant of another process; returns null if the grant is gone. */
   resume(claim: Claim, token: bigint, locator: string | null): Promise<Grant | null>;
   /**
-   * Another process may keep the grant from now on: this store forgets the grant and ends it only
-   * by `release`.
+   * Forgets the grant, because another process may take it over. From now on this store ends the
+   * grant only by `release`.
    */
   detach(grant: Grant): void;
-  /** Renews grants in a thread of its own; without it, the client sends the renewals. */
+  /** Renews grants in a separate thread. If absent, the client sends the renewals. */
   readonly renewer?: Renewer;
 
-  /** The holders, the waiters and the mark of one name; an empty view for an unused name. */
+  /** The holders, the waiters and the mark of one name; all empty if the name is not in use. */
   inspect(space: Space, name: string): Promise<LockView>;
-  /** A view of every name in use that begins with `prefix`. */
+  /** Lists every name in use that begins with `prefix`. */
   list(space: Space, prefix: string): AsyncIterable<LockView>;
-  /** Ends the grant that holds this token; false when none does. */
+  /** Ends the grant that has this token; returns false if there is none. */
   revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean>;
   /**
-   * The error of a call that may succeed later, with the reason why the store did not answer, where
-   * the store can find it out. Called when the error is about to be thrown; it has a second.
+   * Adds to a retryable error why the store did not answer, if the store can find out. Called just
+   * before the error is thrown, and given one second.
    */
   explain?(error: StoreError): Promise<StoreError>;
   /**
-   * Reads how the backend is configured, and judges it. It changes nothing, it settles within ten
-   * seconds, and it throws only where the store cannot be reached: a check that could not be done
-   * is a finding.
+   * Reads the configuration of the backend and reports problems. Changes nothing and settles within
+   * ten seconds. Throws only if the store cannot be reached; a check that could not run is a
+   * finding.
    */
   examine?(request: ExamineRequest): Promise<Examination>;
-  /** Ends all waits and frees what the store opened itself. */
+  /** Ends all waits and closes what the store opened itself. */
   close(): Promise<void>;
 }
