@@ -15,7 +15,7 @@ export abstract class StoreGrant implements Grant {
   abstract readonly token: bigint;
   /** How many tokens, starting at `token`, are reserved for local waiters to take turns. */
   abstract readonly span: number;
-  /** Lets another process find this grant in the store; null if the token is enough. */
+  /** Lets another process find this grant in the store; null if the store needs no locator. */
   abstract readonly locator: string | null;
   /** When this process must stop relying on the grant, by the clock of `Store.runtime`. */
   deadlineMs: number;

@@ -81,7 +81,7 @@ export interface Grant {
    * keeps it up to date. It only moves forward, until the grant ends.
    */
   deadlineMs: number;
-  /** Lets another process find this grant in the store; null if the token is enough. */
+  /** Lets another process find this grant in the store; null if the store needs no locator. */
   readonly locator: string | null;
   /** The store handed the lock to this waiter directly when the previous holder released it. */
   readonly isHandoff?: boolean;

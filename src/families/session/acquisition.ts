@@ -1,10 +1,10 @@
 /**
- * One attempt of an acquisition, from the first request to a grant or the end of the wait.
+ * One attempt to acquire a lock, from the first request to a grant or the end of the wait.
  *
- * The attempt believes that it holds in one case only: the store listed the queue, with its own
- * entry, and all entries up to that one may hold together. Its session says until when. Unless the
- * attempt ends with a grant, its entry is removed, so that no late copy of a request can make the
- * entry again.
+ * The attempt takes the grant only if the store listed the queue with the attempt's entry, and all
+ * entries up to that one may hold the lock together. The deadline of the session is the deadline of
+ * the grant. An attempt that ends without a grant removes its entry in a way that also stops late
+ * copies of its requests from making the entry again.
  */
 
 import type { Busy, Claim, HolderView, Wait } from "../../contract/store.js";
@@ -38,7 +38,7 @@ import { hasLimits, holderCount, mustTell } from "./standing.js";
 import { holderView, markView } from "./views.js";
 import type { Withdrawals } from "./withdrawals.js";
 
-/** The parts of the store that an acquisition works with. */
+/** The parts of the store that an acquisition uses. */
 export interface Collaborators {
   readonly sequencer: Sequencer;
   readonly limits: Limits;
@@ -52,7 +52,7 @@ export interface Collaborators {
 
 const CALL_MS = 1_500;
 const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
-/** A dedicated session that is older than this part of its ttl is renewed before it is granted. */
+/** A dedicated session older than this fraction (1/20) of its ttl is renewed before the grant. */
 const OLD_PART = 20;
 
 export class Acquisition implements Waiter, EntryOwner, SilenceListener {
@@ -60,17 +60,17 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   readonly #claim: Claim;
   readonly #wait: Wait | null;
   readonly #with: Collaborators;
-  /** The entry and its session, as soon as both are known. */
+  /** The entry and its session; null until there is a session. */
   #known: { readonly entry: OwnEntry; readonly session: Session } | null = null;
-  /** Null for a call that does not wait: it has no place in any order. */
+  /** Null for a call that does not wait: its order among the other calls does not matter. */
   readonly #position: LinePlace | null;
-  /** Runs while a request to the store has no answer. */
+  /** Set while a request to the store is unanswered. */
   #silence: SilenceLimit | null = null;
   #silentSinceMs = 0;
-  /** Whether the queue had limits when this entry came. */
+  /** Whether the queue had limits when this entry joined it. */
   #hadLimits = false;
   #lastError: unknown;
-  /** The tokens of entries that were revoked meanwhile: a listing may be from before that. */
+  /** Tokens revoked during this attempt; a listing may be older than the revocation. */
   #refused: Set<bigint> | null = null;
   #isSettled = false;
   #resolve: (result: AttemptResult<SessionGrant>) => void = () => {};
@@ -100,14 +100,14 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     });
   }
 
-  /** The wait is over, or the store closes. */
+  /** Ends the attempt as busy, because the wait ended or the store is closing. */
   giveUp(): void {
     const { space, name } = this.#claim;
     const glance = this.#isSettled ? null : this.#with.queues.glance({ space, name });
     void this.#withdraw(async () => this.#busy((await glance) ?? null));
   }
 
-  /** The entry with this token has been revoked. It may be that of this attempt. */
+  /** Remembers a token that this client revoked, in case it belongs to this attempt. */
   refuse(lock: LockId, token: bigint): void {
     const { space, name } = this.#claim;
     if (lock.space !== space || lock.name !== name) return;
@@ -123,7 +123,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     this.#again("ended");
   }
 
-  /** The work of a `once` is done. */
+  /** Ends the attempt as busy, because the work of the `once` is done. */
   onMark(mark: ListedMark): void {
     const busy: Busy = { type: "busy", holder: null, mark: markView(mark) };
     void this.#withdraw(() => busy);
@@ -145,7 +145,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   }
 
   onSilence(): void {
-    // Requests before this one in the line were answered: the store was not silent.
+    // The store answered requests ahead of this one in the line, so it was not silent.
     const answeredMs = this.#position?.answeredMs ?? Number.NEGATIVE_INFINITY;
     this.#silence = null;
     if (answeredMs > this.#silentSinceMs) return this.#startSilenceLimit(answeredMs);
@@ -176,7 +176,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
         this.#with.lastFailure.note(error);
         if (isFinal(error)) return this.#fail(error);
         if (this.#isSettled) return;
-        // The limit of silence keeps the process alive, and ends with this attempt.
+        // The silence limit keeps the process alive until this attempt ends.
         await pause(timers, backoff.nextMs());
       }
     }
@@ -226,7 +226,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     else this.#judge(entering.listing);
   }
 
-  /** A shared entry needs the listing: see `mustTell`. */
+  /** A shared entry always needs the listing, because of `mustTell`. */
   get #enterCase(): EnterCase {
     const { space, name, mode } = this.#claim;
     if (mode === "shared") return "any";
@@ -241,7 +241,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
 
   #judge(listing: Listing): void {
     const { entries, mark } = listing;
-    // The entry was made before the mark, by a request whose answer was lost.
+    // An earlier request made the entry before the mark was left, and its answer was lost.
     // rule: entry-found-again-heeds-the-mark
     if (mark) return this.onMark(mark);
     const index = entries.findIndex(({ id }) => id === this.entry.id);
@@ -265,7 +265,8 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     const { queues, sequencer, grants } = this.#with;
     const { entry, session } = this.#own;
     if (hasWaited) queues.remove(this);
-    // A lease that is never renewed begins with all of its ttl, however long the wait took.
+    // The session may have aged during the wait. Renew it, so that the lease starts with its full
+    // ttl even if it is never renewed later.
     if (session.isDedicated && session.ageMs > session.ttlMs / OLD_PART) {
       const isThere = await session.renew(true).then(
         (proof) => proof.type === "proven" && !proof.missing.has(entry),
@@ -284,7 +285,7 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
     grants.take(grant);
     this.#resolve(grant);
     if (hasWaited && mustTell(listing.entries, index, this.#hadLimits)) {
-      // When this fails, the entries behind list the queue by themselves before long.
+      // If this fails, the waiters behind notice at their next periodic listing.
       // rule: holder-tells-those-behind
       session.storeSession
         .write(entry, heldText(entry.text, this.#wallMs), CALL_MS)
@@ -334,13 +335,13 @@ export class Acquisition implements Waiter, EntryOwner, SilenceListener {
   }
 
   #busy(listing: Listing | null): Busy {
-    // The queue may have been read before the own entry left.
+    // The listing may still contain our own entry.
     const first = listing?.entries.find(({ id }) => id !== this.#known?.entry.id);
     const holder = listing ? this.#report(first, null) : null;
     return { type: "busy", holder, mark: listing?.mark ? markView(listing.mark) : null };
   }
 
-  /** Tells the caller of the wait which holder is in the way. */
+  /** Reports to the waiting caller which holder blocks it. */
   #report(first: Entry | null | undefined, ahead: number | null): HolderView | null {
     const holder = first ? holderView(first, this.#wallMs) : null;
     this.#wait?.report(holder, ahead);

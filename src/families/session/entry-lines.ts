@@ -1,10 +1,9 @@
 /**
- * The order in which this process asks for the entries of one queue: that of the calls.
+ * Sends the `enter` requests of this process for one queue in the order of the calls.
  *
- * A store may apply two requests that are under way together in either order. So the request for an
- * entry is sent when the one before it has been answered, or is not wanted any more. That is also
- * the quickest way through a crowd: each of a thousand requests sent together would wait for the
- * listings of all others.
+ * A store may apply concurrent requests in either order. So each request waits until the one before
+ * it has been answered or given up. With many waiters this is also faster: a thousand requests sent
+ * at once would each wait for the listings of all others.
  */
 import { Fifo, type Place } from "../../rules/fifo.js";
 import { keyOf } from "../../rules/name.js";
@@ -15,7 +14,7 @@ class EntryLine extends Fifo<LinePlace> {
   answeredMs: number = Number.NEGATIVE_INFINITY;
 }
 
-/** The position of one call in the line of its queue. */
+/** The position of one call in its line. */
 export class LinePlace {
   readonly #line: EntryLine;
   readonly #onEmpty: () => void;
@@ -33,12 +32,12 @@ export class LinePlace {
     return this.#line.first === this;
   }
 
-  /** The position is the first one now. */
+  /** Called when this position becomes the first. */
   begin(): void {
     this.#onTurn();
   }
 
-  /** Resolves when the request may be sent, or is not wanted any more. */
+  /** Resolves when the request may be sent or is no longer wanted. */
   turn(): Promise<void> {
     return new Promise((resolve) => {
       this.#onTurn = resolve;
@@ -54,7 +53,7 @@ export class LinePlace {
     this.#line.answeredMs = nowMs;
   }
 
-  /** The request was answered, or is not wanted any more. */
+  /** Lets the next request go, because this one was answered or is no longer wanted. */
   leave(): void {
     if (!this.#place) return;
     this.#line.remove(this.#place);
@@ -65,7 +64,7 @@ export class LinePlace {
   }
 }
 
-/** The lines of this process, one for each queue in which entries are being asked for. */
+/** The lines of this process, one for each queue that has `enter` requests pending. */
 export class EntryLines {
   readonly #lines = new Map<string, EntryLine>();
 

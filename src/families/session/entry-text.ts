@@ -1,6 +1,6 @@
 /**
- * The texts in entries and marks, for people and programs that ask about a lock. A store of this
- * family keeps no time of its own, so the owner of an entry writes its own wall clock into it.
+ * The texts in entries and marks, which `inspect` and `list` show. Stores of this family do not
+ * record times, so the owner of an entry writes the time of its wall clock into the text.
  */
 
 import type { Meta } from "../../contract/store.js";
@@ -8,13 +8,13 @@ import { MetaText } from "../../rules/meta-text.js";
 
 /** The content of the text in an entry. */
 export interface EntryText {
-  /** As the claim has it. */
+  /** The `meta` of the claim. */
   readonly meta: Meta;
-  /** As the claim has it; 0 where it is not known. */
+  /** The ttl of the claim; 0 if unknown. */
   readonly ttlMs: number;
-  /** By the wall clock of the owner: since when it waits or, once it holds, since when it holds. */
+  /** When the owner started to wait or, once it holds, to hold; by the owner's wall clock. */
   readonly sinceMs: number;
-  /** The reason of a revoke, which is about to remove the entry. */
+  /** The reason given to `revoke`, which writes it just before it removes the entry. */
   readonly revoked?: string;
 }
 
@@ -24,17 +24,17 @@ export function entryText({ meta, ttlMs, sinceMs }: Omit<EntryText, "revoked">):
   return `{"meta":${metaText.of(meta)},"ttlMs":${ttlMs},"sinceMs":${sinceMs}}`;
 }
 
-/** The same text, of an entry that holds since `sinceMs`. */
+/** Returns the text for an entry that has held the lock since `sinceMs`. */
 export function heldText(text: string, sinceMs: number): string {
   return JSON.stringify({ ...readEntryText(text, sinceMs), sinceMs });
 }
 
-/** The same text, of an entry that a revoke is about to remove. */
+/** Returns the text for an entry that `revoke` is about to remove. */
 export function revokedText(text: string, reason: string): string {
   return JSON.stringify({ ...readEntryText(text, 0), revoked: reason });
 }
 
-/** Other programs write entries, too: a text that is not ours becomes a meta of its own. */
+/** Parses the text of an entry. A foreign text, from another program, is returned as the meta. */
 export function readEntryText(text: string | null, nowMs: number): EntryText {
   try {
     const value = JSON.parse(text ?? "");
@@ -47,12 +47,12 @@ export function readEntryText(text: string | null, nowMs: number): EntryText {
   return { meta: text ? { text } : {}, ttlMs: 0, sinceMs: nowMs };
 }
 
-/** The text of a mark. `token` is that of the entry which the mark replaces. */
+/** Returns the text of a mark. `token` is the token of the entry that the mark replaces. */
 export function markText(meta: Meta, token: bigint): string {
   return JSON.stringify({ meta, token: String(token) });
 }
 
-/** The token in the text of a mark; null where the text has none. */
+/** Returns the token in the text of a mark; null if the text has none. */
 export function readMarkToken(text: string): bigint | null {
   try {
     return BigInt(JSON.parse(text).token);

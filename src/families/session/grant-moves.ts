@@ -1,9 +1,9 @@
 /**
- * Moves the entry of a grant to a session that lasts longer, for a renewal with a longer ttl.
+ * Moves the entry of a grant to a session with a longer ttl when a renewal asks for one.
  *
  * The ttl of a session is fixed, but some stores can bind an entry to another session. From the
- * first request until an answer, the entry may be in either session, so both have to last for as
- * long as the grant is believed in.
+ * first request until an answer, the entry may be in either session, so neither session may end
+ * before the deadline of the grant.
  */
 import { assert } from "../../errors/assert.js";
 import { StoreError } from "../../errors/index.js";
@@ -17,19 +17,19 @@ export class GrantMoves {
   readonly #sessions: Sessions;
   readonly #owner: EntryOwner;
 
-  /** `owner` is told when the session ends that a grant has moved to. */
+  /** `owner` is notified if a session that a grant was moved to ends. */
   constructor(sessions: Sessions, owner: EntryOwner) {
     this.#sessions = sessions;
     this.#owner = owner;
   }
 
-  /** Whether a renewal for `ttlMs` has to move the grant, and can. */
+  /** Whether a renewal for `ttlMs` needs to move the grant and the store can move it. */
   mustMove({ home, move }: SessionGrant, ttlMs: number): boolean {
     if (move) return true;
     return ttlMs > home.ttlMs && home.storeSession.adopt !== undefined;
   }
 
-  /** Begins a move, or goes on with one. False when the entry is gone. */
+  /** Starts or continues a move. Returns false if the entry is gone. */
   async move(grant: SessionGrant, ttlMs: number): Promise<boolean> {
     if (!grant.move) await this.#begin(grant, ttlMs);
     const { move } = grant;
@@ -57,7 +57,7 @@ export class GrantMoves {
   async #begin(grant: SessionGrant, ttlMs: number): Promise<void> {
     const { entry, home } = grant;
     const to = await this.#sessions.for({ ttlMs, ownSession: home.isDedicated }, CALL_MS);
-    // Meanwhile the grant was given back, or another renewal began to move it.
+    // In the meantime the grant was released, or another renewal started to move it.
     if (grant.isReleasing || grant.move || grant.home !== home) {
       if (to.isDedicated) void to.close();
       return;
@@ -72,7 +72,7 @@ export class GrantMoves {
     grant.home = to;
     grant.move = null;
     home.remove(entry);
-    // The release of a doubtful entry may have lost the guard of its session meanwhile.
+    // The old session stopped taking entries during the move: end it with its last entry.
     if (!home.isOpen) home.retire();
   }
 }

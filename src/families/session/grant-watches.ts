@@ -1,9 +1,9 @@
 /**
- * The grants of this process, each with a watch on its own entry, so that a revoke or a deletion by
- * another program is noticed.
+ * Watches the entry of each grant of this process, to notice a revoke or a deletion by another
+ * program.
  *
- * A short hold is not worth a watch: the watch begins once a grant has been held for a moment. It
- * tells of everything since the entry was last seen, so nothing is missed, however late it begins.
+ * The watch starts only after the grant has been held for `SETTLE_MS`, because short holds are not
+ * worth one. It still misses nothing: it reports every change since the entry was last seen.
  */
 
 import type { LossReason } from "../../errors/index.js";
@@ -15,7 +15,7 @@ import type { EntryOwner, Session } from "./session.js";
 import type { SessionGrant } from "./session-grant.js";
 import { isIn, isSame } from "./standing.js";
 
-/** A watch begins after this time, and before twice this time. */
+/** A watch starts between one and two times this long after the grant. */
 export const SETTLE_MS = 50;
 const RETRY_MS = 1_000;
 const CALL_MS = 1_500;
@@ -25,7 +25,7 @@ export class GrantWatches implements EntryOwner {
   readonly #queues: Queues;
   readonly #held: HeldEntries;
   readonly #grants = new Map<OwnEntry, SessionGrant>();
-  /** The grants whose watch begins when the timer fires, and those whose watch begins after it. */
+  /** The grants to watch when the timer fires, and those to watch when it fires again. */
   #due: Set<SessionGrant> = new Set();
   #next: Set<SessionGrant> = new Set();
   #settling: Timer | undefined;
@@ -44,14 +44,14 @@ export class GrantWatches implements EntryOwner {
     this.#settleLater(grant);
   }
 
-  /** The lease is over, but its entry may stay a while: waiters have to watch it themselves. */
+  /** Drops a grant whose entry may stay in the queue, so that local waiters watch the entry. */
   giveUp(grant: SessionGrant): void {
     this.drop(grant);
     // rule: end-of-a-lease-is-told-here
     this.#queues.at(grant.entry.lock)?.look();
   }
 
-  /** The owner of the grant ends it, or passes it on. */
+  /** Stops watching a grant that is released, detached or lost. */
   drop(grant: SessionGrant): void {
     const { entry } = grant;
     this.#grants.delete(entry);
@@ -62,7 +62,7 @@ export class GrantWatches implements EntryOwner {
     grant.watch = null;
   }
 
-  /** While it is not known which of two sessions the entry is in, the end of either ends it. */
+  /** During a move the entry may be in either session, so the loss of either ends the grant. */
   onSessionLost(entry: OwnEntry, session: Session, reason: LossReason): void {
     const grant = this.#grants.get(entry);
     if (!grant) return;
@@ -76,14 +76,14 @@ export class GrantWatches implements EntryOwner {
     if (grant) this.lose(grant, "missing", "");
   }
 
-  /** This client has revoked the grant with this token. */
+  /** Ends the grant with this token, which this client has revoked. */
   onRevoked(lock: LockId, token: bigint, reason: string): void {
     for (const grant of [...this.#grants.values()]) {
       if (isIn(lock, grant.entry) && grant.token === token) this.lose(grant, "revoked", reason);
     }
   }
 
-  /** The store has ended the grant. */
+  /** Ends a grant that is gone from the store. */
   lose(grant: SessionGrant, reason: LossReason, detail: string): void {
     if (this.#isLive(grant)) this.giveUp(grant);
     grant.end({ reason, detail });
@@ -119,7 +119,7 @@ export class GrantWatches implements EntryOwner {
     else if (change.revoked !== null) this.lose(grant, "revoked", change.revoked);
     else {
       this.lose(grant, "missing", "");
-      // The entry may have ended with its session, together with other entries.
+      // The whole session may have ended. Renew it now, so that its other entries find out.
       grant.home.renew(true).catch(() => {});
     }
   }
@@ -130,7 +130,7 @@ export class GrantWatches implements EntryOwner {
     try {
       const { moment, entries } = await this.#sequencer.list(entry.lock, "plain", CALL_MS);
       if (!this.#isLive(grant)) return;
-      // A listing from before the entry was seen shows nothing about the entry.
+      // A listing older than the last sight of the entry does not show whether it is still there.
       if (!moment.isBefore(grant.seenAt)) {
         const isThere = entries.some((one) => isSame(one, entry));
         if (!isThere) return this.lose(grant, "missing", "");
@@ -138,7 +138,7 @@ export class GrantWatches implements EntryOwner {
       }
       this.#watch(grant);
     } catch {
-      // The next renewal checks the entry as well.
+      // Retry later. In the meantime, renewals check the entry too.
       this.#sequencer.runtime.timers.after(RETRY_MS, () => {
         if (this.#isLive(grant)) this.#settleLater(grant);
       });

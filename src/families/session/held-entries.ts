@@ -1,7 +1,10 @@
 import { keyOf } from "../../rules/name.js";
 import type { LockId } from "./sequencer.js";
 
-/** The entries of leases of this process: the end of such a lease shows its waiters the queue. */
+/**
+ * The entries of leases that this process holds. Local waiters do not watch these entries, because
+ * the release of such a lease notifies them.
+ */
 export class HeldEntries {
   readonly #keys = new Set<string>();
 
@@ -18,7 +21,7 @@ export class HeldEntries {
   }
 }
 
-/** The id goes first: unlike a name, it has no slash. */
+/** The id comes first because, unlike a name, it contains no slash. */
 function keyIn({ space, name }: LockId, id: string): string {
   return `${id}/${keyOf(space, name)}`;
 }

@@ -1,10 +1,10 @@
 import { StoreError } from "../../errors/index.js";
 import type { Sequencer } from "./sequencer.js";
 
-/** A store that is still in trouble fails again within this time. */
+/** How long a failure counts as recent, and how long `explain` waits for another one. */
 const RECENT_MS = 2_000;
 
-/** The last failure of a call to the store, for calls that end before they fail themselves. */
+/** Keeps the last failed store call, to explain calls that end before they fail themselves. */
 export class LastFailure {
   readonly #sequencer: Sequencer;
   #last: { readonly error: Error; readonly atMs: number } | null = null;
@@ -20,12 +20,12 @@ export class LastFailure {
     for (const tell of [...this.#listeners]) tell(error);
   }
 
-  /** The store answered. */
+  /** Forgets the failure, because the store answered. */
   clear(): void {
     this.#last = null;
   }
 
-  /** The same error with the failure that is known; if it has no cause, with the next one. */
+  /** Adds the known failure to the error. An error without a cause waits for the next failure. */
   async explain(error: StoreError): Promise<StoreError> {
     const known = (await this.#sequencer.whyUnreachable?.()) ?? this.#recent;
     const cause = known ?? (error.cause === undefined ? await this.#next() : null);
@@ -35,7 +35,7 @@ export class LastFailure {
     return new StoreError(`${error.message} ${cause.message}`, context);
   }
 
-  /** Null if none comes before nobody waits for it any more. */
+  /** Resolves with the next failure; null if there is none within `RECENT_MS`. */
   #next(): Promise<Error | null> {
     return new Promise((resolve) => {
       const tell = (error: Error | null): void => {

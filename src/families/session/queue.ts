@@ -1,21 +1,23 @@
 /**
  * The waiters of this process in one queue.
  *
- * If an entry does not hold, no later entry holds. So the waiters share one watch, on just the
- * obstacle of the first of them. A change is a reason to list the queue; a waiter holds only when a
- * listing shows that it does, own entry included. One waiter of all processes, the one directly
- * behind the holders, watches every entry that leaves: where the store tells of these in their
- * order, the listing without them shows that its turn has come, one round trip earlier. Where the
- * obstacle is an entry of a lease of this process, no watch is needed: the release of that lease
- * asks whether the entry of the next waiter is there, and needs no listing for each turn of a
- * crowd. A waiter that comes behind another one of this process needs none, either. A watch may
- * break, and a change may be lost with the server that had it: the queue is listed again then, and
- * every few seconds anyway.
+ * An entry cannot hold before the entries ahead of it, so all waiters share one watch, on whatever
+ * blocks the first of them. When the watch reports a change, the queue is listed again. A waiter
+ * takes the lock only when a listing that includes its own entry shows that it holds.
  *
- * After a change, a listing of any moment since will do. An entry that held then holds still,
- * unless a revoke removed it. The holder hears of a revoke by the watch on its entry, or at the
- * next proof of its session. The end of the session lies behind the deadline, however old the
- * listing is.
+ * Three shortcuts save requests. The waiter directly behind the holders watches every entry that
+ * leaves; if the store reports these in order, removing them from the last listing shows one round
+ * trip earlier that the waiter holds. If the blocking entry is a lease of this process, no watch is
+ * needed: the release of that lease also checks that the next waiter's entry is there. And a waiter
+ * behind another one of this process needs no watch.
+ *
+ * The queue is listed again when a watch breaks, and every few seconds anyway, because a server can
+ * lose a change.
+ *
+ * After a change, a listing of any later moment is recent enough. An entry that held then still
+ * holds, unless it was revoked, and the holder learns of that from the watch on its entry or the
+ * next proof of its session. An old listing does not extend the deadline, which is always before
+ * the end of the session.
  */
 import { isFinal } from "../../errors/index.js";
 import { Backoff } from "../../time/backoff.js";
@@ -34,26 +36,26 @@ import type {
 } from "./sequencer.js";
 import { holderCount, isSame, obstacleOf } from "./standing.js";
 
-/** A part of this process that waits in a queue. */
+/** An acquisition of this process that waits in a queue. */
 export interface Waiter {
   readonly entry: OwnEntry;
-  /** The silence of the store that the waiter endures. */
+  /** How long the store may stay silent before the waiter fails. */
   readonly patienceMs: number;
-  /** The listing shows that the waiter holds; `index` is its place there. */
+  /** The listing shows, at `index`, that the waiter holds the lock. */
   onTurn(listing: Listing, index: number): void;
-  /** The entry of the waiter has left. */
+  /** The waiter's entry is gone from the queue. */
   onMissing(): void;
   onMark(mark: ListedMark): void;
-  /** The store refused to list the queue, and will refuse again. */
+  /** Listing the queue failed, and would fail again. */
   onFailure(error: unknown): void;
-  /** The store did not answer a request that was sent at `sentMs`; it is sent again. */
+  /** A request sent at `sentMs` failed. The queue retries it. */
   onUnanswered(sentMs: number, error: unknown): void;
   onAnswered(): void;
 }
 
 /**
- * A waiter lists the queue by itself after this time at the latest, and after its patience: a
- * silence is noticed within the time for which it is endured.
+ * The longest time between two listings of a queue. It is shorter if a waiter is less patient, so
+ * that the waiter notices a silent store in time.
  */
 export const MAX_BACKSTOP_MS = 3_750;
 const CALL_MS = 1_500;
@@ -64,20 +66,20 @@ export class Queue {
   readonly #sequencer: Sequencer;
   readonly #held: HeldEntries;
   readonly #backoff: Backoff;
-  /** By the id of their entries, with the moment at which each was seen first. */
+  /** By the id of their entries, with the moment at which each entry was first known to exist. */
   readonly #waiters = new Map<string, { readonly waiter: Waiter; readonly since: Moment }>();
   #watch: { readonly obstacle: string; readonly handle: QueueWatch } | null = null;
-  /** Fires when the queue is to be listed without a change. */
+  /** Fires when it is time for a periodic listing or a retry. */
   #timer: Timer | undefined;
   #longestMs = MAX_BACKSTOP_MS;
   /** The latest listing, without the entries of this process that have left since. */
   #seen: Listing | null = null;
-  /** The watch that told a change which no listing has shown yet. */
+  /** The watch that reported a change which no listing has shown yet. */
   #teller: QueueWatch | null = null;
-  /** The moments of changes that were told while a listing was under way. */
+  /** The moments of the changes reported since the last listing was requested. */
   #told: (Moment | null)[] = [];
   #isLooking = false;
-  /** Whether a waiter joined after the last look was sent. */
+  /** Whether a waiter joined after the last listing was requested. */
   #hasNewcomers = false;
 
   constructor(lock: LockId, sequencer: Sequencer, held: HeldEntries) {
@@ -91,22 +93,22 @@ export class Queue {
     return this.#waiters.size;
   }
 
-  /** The entry at the head, as far as it is known here. */
+  /** The first entry of the latest listing; null if unknown. */
   get first(): Entry | null {
     return this.#seen?.entries[0] ?? null;
   }
 
-  /** The entry of the waiter is in the listing. */
+  /** Adds a waiter whose entry is in the listing. */
   add(waiter: Waiter, listing: Listing): void {
     this.#join(waiter, listing.moment);
     this.see(listing);
   }
 
-  /** The entry of the waiter was made at this moment, behind all other waiters. */
+  /** Adds a waiter whose entry was made at this moment, behind all other waiters. */
   addBehind(waiter: Waiter, moment: Moment): void {
     const isFirst = this.size === 0;
     this.#join(waiter, moment);
-    // Those that it came behind have left the queue in the meantime.
+    // The waiters ahead of it have left in the meantime.
     if (isFirst) this.look();
   }
 
@@ -131,7 +133,7 @@ export class Queue {
     this.#unwatch();
   }
 
-  /** Judges all waiters by a listing. */
+  /** Applies a listing to all waiters. */
   see(listing: Listing): void {
     if (this.#isOvertaken(listing)) return this.look();
     this.#seen = listing;
@@ -155,14 +157,14 @@ export class Queue {
     }
     if (this.size === 0) return;
     if (blocked !== undefined) this.#watchFor(listing, blocked);
-    // All waiters that are left came after this listing.
+    // All remaining waiters joined after this listing.
     else if (this.#hasNewcomers) this.look();
   }
 
   /**
-   * The entry of the waiter that holds as soon as the entry of a lease has left: the release of
-   * that lease asks for no listing then, but whether this one is there. Null where a listing is
-   * needed. A shared waiter may have to tell entries behind it, and a mark may be left for a once.
+   * Returns the entry of the local waiter that holds the lock once the given entry has left. The
+   * release then only checks that this entry is still there. Returns null if a listing is needed:
+   * a shared waiter may have to notify entries behind it, and a `once` may have left a mark.
    */
   nextAfter({ id }: OwnEntry): OwnEntry | null {
     const next = this.#seen?.entries.find((entry) => entry.id !== id);
@@ -171,25 +173,25 @@ export class Queue {
   }
 
   /**
-   * An entry of this process left, and the queue was not listed. `next`: the entry that was
-   * `nextAfter` it, and a moment since at which that one was there.
+   * Handles the end of an entry of this process after which the queue was not listed. `next`: the
+   * entry from `nextAfter`, and a moment after the end at which it was there.
    */
   left({ id }: OwnEntry, next: { readonly entry: OwnEntry; readonly at: Moment } | null): void {
     if (!this.#seen) return this.look();
     const entries = this.#seen.entries.filter((entry) => entry.id !== id);
     this.#seen = { ...this.#seen, entries };
     const [first] = entries;
-    // All entries that ever were ahead of this one have left, and it was there after them.
+    // All entries that were ever ahead of this one have left, and it was still there after that.
     const served = first && next && isSame(first, next.entry) ? this.#waiterOf(first) : undefined;
     if (next) served?.onTurn({ moment: next.at, entries, mark: null }, 0);
     if (this.size === 0) return;
     const index = entries.findIndex((entry) => this.#waiterOf(entry));
     if (index >= holderCount(entries)) this.#watchFor(this.#seen, index);
-    // Waiters that came after the listing are shown by the end of the lease that was just given.
+    // A waiter that joined after the listing is served when the lease just granted ends.
     else if (index >= 0 || !served) this.look();
   }
 
-  /** Lists the queue, unless that is under way. */
+  /** Lists the queue, unless a listing is in progress. */
   look(): void {
     if (this.#isLooking || this.size === 0) return;
     this.#isLooking = true;
@@ -210,7 +212,7 @@ export class Queue {
       this.#isLooking = false;
       this.#backoff.reset();
       for (const { waiter } of this.#waiters.values()) waiter.onAnswered();
-      // Asked for the present, the store answered with the past: it has lost its data.
+      // A fresh listing is older than one seen before, so the store has lost data.
       if (!teller && before && listing.moment.isBefore(before.moment)) {
         this.#seen = null;
         this.#unwatch();
@@ -228,7 +230,7 @@ export class Queue {
     }
   }
 
-  /** Each waiter endures the silence of the store for as long as its own limit says. */
+  /** Reports the failure to all waiters; each has its own limit. Retries if any waiters remain. */
   #endure(sentMs: number, error: unknown): void {
     for (const { waiter } of [...this.#waiters.values()]) {
       if (isFinal(error)) waiter.onFailure(error);
@@ -252,7 +254,7 @@ export class Queue {
     const ahead = obstacle.type === "entry" ? [obstacle] : entries.slice(0, index);
     if (ahead.every(({ id }) => this.#held.has(this.lock, id))) return this.#unwatch();
     const key = obstacle.type === "entry" ? `${obstacle.id} ${obstacle.orWritten}` : "";
-    // A watch on all entries that leave shows what is left of its listing: the latest one is best.
+    // A watch on all leaving entries starts from its listing, so restart it with the latest one.
     if (this.#watch?.obstacle === key && obstacle.type === "entry") return;
     this.#unwatch();
     const handle = this.#sequencer.watchQueue(this.lock, obstacle, listing, (change) => {
@@ -275,8 +277,8 @@ export class Queue {
   }
 
   /**
-   * A waiter at the head of the queue holds. A shared waiter may have to tell entries behind it,
-   * which this listing lacks, and so does a mark: these two wait for a complete listing.
+   * Grants the lock to an exclusive waiter at the head of the queue. Shared waiters and onces wait
+   * for a complete listing: this one shows no mark, and no newer entries that may need notifying.
    */
   #serveFirst(listing: Listing): void {
     const [first] = listing.entries;
@@ -291,14 +293,14 @@ export class Queue {
     this.#watch = null;
   }
 
-  /** Waiting keeps the process alive. */
+  /** Schedules the next listing. The timer keeps the process alive. */
   #arm(delayMs = this.#backstopMs()): void {
     this.#timer?.cancel();
     // rule: waiter-looks-by-itself
     this.#timer = this.#sequencer.runtime.timers.after(delayMs, () => this.look(), true);
   }
 
-  /** Spread out, so that waiters which came together do not list together for ever. */
+  /** Random, so that processes that started to wait together do not keep listing together. */
   #backstopMs(): number {
     return this.#longestMs * (0.6 + 0.4 * this.#sequencer.runtime.random.fraction());
   }

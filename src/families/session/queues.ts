@@ -5,7 +5,7 @@ import type { Listing, LockId, Sequencer } from "./sequencer.js";
 
 const GLANCE_MS = 1_000;
 
-/** The queues that waiters of this process stand in. */
+/** The queues in which waiters of this process are. */
 export class Queues {
   readonly #sequencer: Sequencer;
   readonly #held: HeldEntries;
@@ -17,12 +17,12 @@ export class Queues {
     this.#held = held;
   }
 
-  /** Undefined where no waiter of this process stands in the queue. */
+  /** Undefined if no waiter of this process is in the queue. */
   at({ space, name }: LockId): Queue | undefined {
     return this.#queues.get(keyOf(space, name));
   }
 
-  /** The queue that the waiter joins now. */
+  /** Returns the queue for a waiter that is about to join it. */
   of({ entry: { lock } }: Waiter): Queue {
     const key = keyOf(lock.space, lock.name);
     const queue = this.#queues.get(key) ?? new Queue(lock, this.#sequencer, this.#held);
@@ -38,7 +38,7 @@ export class Queues {
     if (queue?.size === 0) this.#queues.delete(key);
   }
 
-  /** The queue with texts, if the store answers soon. Those who ask meanwhile share the answer. */
+  /** Lists the queue with texts; null if the store is slow. Concurrent callers share a request. */
   glance(lock: LockId): Promise<Listing | null> {
     const key = keyOf(lock.space, lock.name);
     let glance = this.#glances.get(key);

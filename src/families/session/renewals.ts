@@ -4,12 +4,12 @@ import type { GrantMoves } from "./grant-moves.js";
 import type { GrantWatches } from "./grant-watches.js";
 import type { SessionGrant } from "./session-grant.js";
 
-/** The answer to one renewal; `gone`: the grant is over, but has not been ended here yet. */
+/** The result of one renewal. `gone`: the grant is gone, but its `end` has not been called yet. */
 type Outcome =
   | Exclude<Renewal, { type: "ended" }>
   | { readonly type: "gone"; readonly reason: Loss["reason"] };
 
-/** Renews grants by a proof of the sessions that their entries are in. */
+/** Renews grants by proving the sessions of their entries. */
 export class Renewals {
   readonly #runtime: Runtime;
   readonly #grants: GrantWatches;
@@ -24,14 +24,14 @@ export class Renewals {
   async renew(grant: SessionGrant, ttlMs: number): Promise<Renewal> {
     const renewal = await this.#renew(grant, ttlMs);
     if (renewal.type !== "gone") return renewal;
-    // Nothing may rely on the grant from here on, not even until its batch is answered.
+    // End the grant now: nothing may rely on it while the rest of the batch is still unanswered.
     // rule: proof-without-the-entry-ends-the-grant
     this.#grants.lose(grant, renewal.reason, "");
     return { type: "ended" };
   }
 
   async #renew(grant: SessionGrant, ttlMs: number): Promise<Outcome> {
-    // After the deadline the next entry may hold: a renewal would revive a lease that is over.
+    // After the deadline another process may hold the lock, so a renewal must not revive the lease.
     if (this.#runtime.clock.exactMs() >= grant.deadlineMs) {
       return { type: "gone", reason: "expired" };
     }
@@ -42,13 +42,13 @@ export class Renewals {
       }
       return await this.#prove(grant);
     } catch (error) {
-      // A move that failed must not cost the time that a plain renewal gives.
+      // The move failed, but a plain renewal still extends the lease.
       if (isMoving) await this.#prove(grant).catch(() => {});
       return { type: "unknown", error };
     }
   }
 
-  /** While the entry may be in either of two sessions, both must last. */
+  /** During a move the entry may be in either session, so both are renewed. */
   async #prove(grant: SessionGrant): Promise<Outcome> {
     const { home, move } = grant;
     const proof = await home.renew();

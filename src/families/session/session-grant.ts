@@ -2,19 +2,19 @@ import { StoreGrant } from "../../contract/store-grant.js";
 import type { Moment, OwnEntry, Watch } from "./sequencer.js";
 import type { Session } from "./session.js";
 
-/** A grant stands for an entry that holds; it lives as long as the session of the entry. */
+/** The grant of an entry that holds the lock. It lasts as long as the session of the entry. */
 export class SessionGrant extends StoreGrant {
   readonly entry: OwnEntry;
   readonly token: bigint;
   readonly span = 1;
-  /** The session that the entry is in, unless it is moving. */
+  /** The session of the entry; during a move, the session it is moving from. */
   home: Session;
   move: GrantMove | null = null;
-  /** The grant was released or detached: the entry must not move any more. */
+  /** Set when the grant is released or detached. The entry must not move after that. */
   isReleasing = false;
   /** The last known moment at which the entry was there. */
   seenAt: Moment;
-  /** The watch on the entry, once the grant has been held for a moment. */
+  /** The watch on the entry; null until the grant has been held for a moment. */
   watch: Watch | null = null;
 
   constructor(entry: OwnEntry, home: Session, seenAt: Moment) {
@@ -30,9 +30,9 @@ export class SessionGrant extends StoreGrant {
   }
 }
 
-/** The move of an entry to another session, until it is certain that the entry is there. */
+/** A move of an entry to another session that the store has not confirmed yet. */
 export interface GrantMove {
   readonly to: Session;
-  /** The store was asked to move the entry: it may be in either session. */
+  /** The request was sent, so the entry may be in either session. */
   isSent: boolean;
 }

@@ -2,12 +2,11 @@
  * The shared part of the family: turns a sequencer (ordered entries in sessions, and watches) into
  * a store.
  *
- * Why it is safe: a grant stands for an entry of a listed queue in which all entries up to it may
- * hold together. Entries ahead of it only ever leave, so the entry holds until it leaves itself:
- * by our release, by a revoke, or with its session. The deadline of a session counts from the
- * sending of a keep-alive that the store proved to have taken, and lies before the earliest moment
- * at which the store may end the session. So this process stops believing before an entry behind
- * its own may hold.
+ * Why it is safe: a grant is backed by an entry that a listing showed as holding. No entry can get
+ * ahead of it, so it holds until it leaves: by our release, by a revoke, or with its session. The
+ * deadline of a session is measured from when its last confirmed keep-alive was sent, and is
+ * before the earliest moment at which the store may end the session. So this process stops relying
+ * on the lock before an entry behind its own can hold.
  */
 
 import type { Examination, ExamineRequest } from "../../contract/examination.js";
@@ -59,7 +58,7 @@ export class SessionStore implements Store {
   readonly #renewals: Renewals;
   readonly #acquisitions = new Set<Acquisition>();
   readonly #tries: Tries;
-  /** The sessions of leases that another process may resume. */
+  /** Sessions of detached leases. `close` leaves them open for the process that resumes them. */
   readonly #detached = new WeakSet<Session>();
   #isClosed = false;
 
@@ -137,7 +136,7 @@ export class SessionStore implements Store {
     const released = withdrawals
       .release(entry, home, withinMs, mark)
       .finally(() => this.#endMove(entry, move));
-    // A release without a mark is one call at a time, each within the time that is left.
+    // Without a mark, the release keeps within the time by itself; the check for the mark may not.
     return keep ? within(this.runtime.timers, withinMs, released) : released;
   }
 
@@ -152,7 +151,7 @@ export class SessionStore implements Store {
     const sentMs = clock.nowMs();
     const proof = await storeSession.prove([entry], endMs - sentMs);
     if (proof.type === "gone" || proof.missing.has(entry)) return null;
-    // A handle may have come by any way: its ttl counts as far as the store has proven it.
+    // The handle may be forged or corrupted, so trust its ttl only as far as the proof confirms it.
     const home = sessions.adopt(storeSession, Math.min(claim.ttlMs, proof.ttlMs), sentMs);
     const grant = new SessionGrant(entry, home, moment);
     grants.take(grant);
@@ -162,7 +161,7 @@ export class SessionStore implements Store {
   detach(given: Grant): void {
     const grant = ownGrant(given);
     this.#parts.grants.giveUp(grant);
-    // The entry may be in either session of a move that is under way. No other move begins.
+    // During a move the entry may be in either session, so keep both. No further move starts.
     grant.isReleasing = true;
     this.#detached.add(grant.home);
     if (grant.move) this.#detached.add(grant.move.to);
@@ -183,7 +182,7 @@ export class SessionStore implements Store {
   async revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
     const lock = { space, name };
     const isDone = await this.#sequencer.revoke(lock, token, reason, LOOK_MS);
-    // The lease may be one of this client, whose watch may be late or broken.
+    // The lease may belong to this client, and its watch may be late or broken.
     // rule: own-revoke-ends-the-entry
     if (isDone) this.#onRevoked(lock, token, reason);
     return isDone;
@@ -212,12 +211,12 @@ export class SessionStore implements Store {
     grants.close();
     limits.stop();
     queues.close();
-    // A detached lease goes on in another process, and its session with it.
+    // A detached lease lives on in another process and needs its session.
     await sessions.close((session) => this.#detached.has(session));
     await this.#sequencer.close();
   }
 
-  /** The entry may be in the session that it was moving to, and would live on with that one. */
+  /** Removes the entry from the session it was moving to, which would otherwise keep it alive. */
   #endMove(entry: OwnEntry, move: GrantMove | null): void {
     if (!move) return;
     if (move.isSent) void this.#parts.withdrawals.withdraw(entry, move.to);

@@ -1,12 +1,11 @@
 /**
  * One session with the store, shared by the entries of this process with the same ttl.
  *
- * The deadline of a session counts from the moment at which its last *proven* keep-alive was sent,
- * and is the deadline of all its grants. A session keeps itself alive while entries are in it, and
- * for one more ttl, so that the next acquire finds it open. A dedicated session keeps itself alive
- * only while its one owner waits; once that owner holds, it renews the session itself. No renewal
- * is sent after the deadline: then the session is over, with all its entries, and new acquires open
- * another one.
+ * The deadline of a session is measured from when its last confirmed keep-alive was sent, and is
+ * the deadline of all its grants. A session renews itself while it has entries and for one more
+ * ttl, so that the next acquire finds it open. A dedicated session renews itself only while its
+ * owner waits; once the owner holds the lock, the owner renews the session. After the deadline no
+ * renewal is sent: the session and all its entries have ended, and new acquires open another one.
  */
 import type { LossReason } from "../../errors/index.js";
 import { marginMs } from "../../rules/margin.js";
@@ -15,31 +14,31 @@ import type { Runtime } from "../../time/runtime.js";
 import type { Timer } from "../../time/timers.js";
 import type { OwnEntry, Proof, StoreSession } from "./sequencer.js";
 
-/** A renewal is answered by the last proof while that is younger than this part of the ttl. */
+/** A renewal reuses the last proof if that is younger than this fraction (1/6) of the ttl. */
 const FRESH_PART = 6;
 /** The time limit of one proof. */
 const MAX_CALL_MS = 5_000;
 const END_MS = 1_000;
 
-/** The part of this process that an entry in a session belongs to. */
+/** Whoever in this process owns an entry of a session. */
 export interface EntryOwner {
-  /** The session ended without our doing, and the entry with it. */
+  /** The session ended, and the entry with it, although this process did not end it. */
   onSessionLost(entry: OwnEntry, session: Session, reason: LossReason): void;
-  /** The session was proven, and the entry was not in the store any more. */
+  /** The session is alive, but the entry is gone from the store. */
   onMissing(entry: OwnEntry): void;
 }
 
 export interface SessionOptions {
   readonly ttlMs: number;
   readonly isDedicated: boolean;
-  /** When the request was sent that opened or proved the session. */
+  /** When the request that opened or proved the session was sent. */
   readonly sentMs: number;
 }
 
-/** A request for a proof. */
+/** A pending request for a proof. */
 class Question {
   readonly sentMs: number;
-  /** Until then, further renewals join this request instead of sending another. */
+  /** Until then, other renewals wait for this answer instead of sending another request. */
   readonly joinableMs: number;
   readonly answer: Promise<Proof>;
   resolve: (proof: Proof) => void = () => {};
@@ -65,7 +64,7 @@ export class Session {
   #deadlineMs: number;
   #sentMs: number;
   #usedMs: number;
-  /** In the order in which they were sent. */
+  /** The pending requests, in the order in which they were sent. */
   #unanswered: Question[] = [];
   #timer: Timer | undefined;
   #renewsItself = true;
@@ -73,7 +72,7 @@ export class Session {
   #isLost = false;
   #isRetired = false;
 
-  /** `onOver`: the session is no longer kept, for whatever reason. */
+  /** `onOver` is called once, when the session is closed, lost or abandoned. */
   constructor(
     storeSession: StoreSession,
     options: SessionOptions,
@@ -99,50 +98,50 @@ export class Session {
     return this.#isOver;
   }
 
-  /** The session is over without our doing. */
+  /** Whether the session ended although this process did not end it. */
   get isLost(): boolean {
     return this.#isLost;
   }
 
-  /** Whether new entries may join. */
+  /** Whether the session takes new entries. */
   get isOpen(): boolean {
     return !this.#isOver && !this.#isRetired && this.storeSession.takesEntries;
   }
 
-  /** Whether an entry that joins now gets most of a ttl. */
+  /** Whether at least half of the ttl is left. */
   get isFresh(): boolean {
     return this.ageMs < this.ttlMs / 2;
   }
 
-  /** Also gives an entry that is in the session to another owner. */
+  /** Adds an entry, or changes the owner of one that is already in the session. */
   add(entry: OwnEntry, owner: EntryOwner): void {
     this.#owners.set(entry, owner);
   }
 
-  /** The entry is gone, was never made, or is in another session now. */
+  /** Removes an entry that is gone, was never made, or has moved to another session. */
   remove(entry: OwnEntry): void {
     if (!this.#owners.delete(entry)) return;
     this.#usedMs = this.#runtime.clock.nowMs();
     if (this.#owners.size === 0 && (this.isDedicated || !this.isOpen)) void this.close();
   }
 
-  /** How long ago the request for the last proof was sent. */
+  /** The time since the request for the last proof was sent. */
   get ageMs(): number {
     return this.#runtime.clock.nowMs() - this.#sentMs;
   }
 
-  /** The owner of a dedicated session holds now, and decides whether to renew. */
+  /** Stops a dedicated session from renewing itself: its owner holds now and does that. */
   hand(): void {
     if (this.isDedicated) this.#renewsItself = false;
   }
 
-  /** Takes no new entries, and ends with the last one that it has. */
+  /** Takes no new entries from now on, and ends the session when its last entry leaves. */
   retire(): void {
     this.#isRetired = true;
     if (this.#owners.size === 0) void this.close();
   }
 
-  /** Renews, unless a fresh proof is at hand; a throw means "unknown". */
+  /** Renews the session, unless its last proof is recent. An error means "unknown". */
   async renew(force = false): Promise<Proof> {
     const nowMs = this.#runtime.clock.exactMs();
     if (this.#isOver) return { type: "gone" };
@@ -157,12 +156,12 @@ export class Session {
     return latest && nowMs < latest.joinableMs ? latest.answer : this.#ask(nowMs);
   }
 
-  /** The store answered that the session is gone. */
+  /** Ends the session here, because the store answered that it is gone. */
   endedByStore(): void {
     this.#end("session_ended");
   }
 
-  /** Leaves the session to the process that resumes it. */
+  /** Stops using the session without ending it in the store. */
   abandon(): void {
     this.#isOver = true;
     this.#timer?.cancel();
@@ -175,19 +174,19 @@ export class Session {
     await this.endInStore();
   }
 
-  /** A session that is over here, as after its deadline, may live on in the store. */
+  /** Ends the session in the store, where it may live on after its deadline here. */
   async endInStore(): Promise<void> {
-    // When the store cannot be told, the session ends by its ttl.
+    // If this fails, the session ends when its ttl runs out.
     await this.storeSession.end(END_MS).catch(() => {});
   }
 
-  /** Sends a request for a proof, also beside earlier ones that have no answer yet. */
+  /** Sends a request for a proof, even if earlier ones are still unanswered. */
   #ask(sentMs: number): Promise<Proof> {
     const restMs = this.#deadlineMs - sentMs;
     const repeatMs = repeatAfterMs(restMs, this.ttlMs);
     const question = new Question(sentMs, sentMs + repeatMs / 2);
     this.#unanswered.push(question);
-    // The owner of a handed session repeats its renewal.
+    // Otherwise the owner repeats the renewal.
     if (this.#renewsItself) this.#arm(Math.min(repeatMs, restMs));
     this.#prove(sentMs).then(
       (proof) => this.#onProof(question, proof),
@@ -196,7 +195,7 @@ export class Session {
     return question.answer;
   }
 
-  /** A proof also answers the requests that were sent before its own. */
+  /** Resolves this request and all earlier ones, which the proof answers too. */
   #onProof({ sentMs }: Question, proof: Proof): void {
     const answered = this.#unanswered.filter((one) => one.sentMs <= sentMs);
     this.#unanswered = this.#unanswered.filter((one) => one.sentMs > sentMs);
@@ -222,7 +221,7 @@ export class Session {
       // rule: session-deadline-counts-from-sending
       this.#deadlineMs = Math.max(this.#deadlineMs, sentMs + ttlMs - marginMs(ttlMs));
       this.#arm(this.#sentMs + renewAfterMs(this.ttlMs) - this.#runtime.clock.nowMs());
-      // A later renewal may be answered by this proof, which does not name the entry again.
+      // Later renewals may reuse this proof, and would not report the missing entries again.
       // rule: missing-entry-is-told-at-once
       for (const entry of proof.missing) this.#owners.get(entry)?.onMissing(entry);
     }
@@ -248,8 +247,8 @@ export class Session {
     this.#isLost = true;
     this.abandon();
     for (const [entry, owner] of [...this.#owners]) owner.onSessionLost(entry, this, reason);
-    // The lease of a handed session may have been detached, and live on in another process. Only
-    // `SessionStore.release` knows, and ends such a session.
+    // The lease of a dedicated session may have been detached and live on in another process. Only
+    // `SessionStore.release` knows, so it ends such a session.
     if (this.#renewsItself) void this.endInStore();
   }
 }

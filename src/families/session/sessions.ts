@@ -4,7 +4,7 @@ import { TimeLimitError, within } from "../../time/timers.js";
 import type { Sequencer, StoreSession } from "./sequencer.js";
 import { Session, type SessionOptions } from "./session.js";
 
-/** The sessions of one client: one for each ttl, and one for each claim with `ownSession`. */
+/** The sessions of one client: one per ttl, plus one for each claim with `ownSession`. */
 export class Sessions {
   readonly #sequencer: Sequencer;
   readonly #shared = new Map<number, Session>();
@@ -16,13 +16,13 @@ export class Sessions {
     this.#sequencer = sequencer;
   }
 
-  /** The session that `for` would give, where that needs no request; else null. */
+  /** Returns the session that `for` would return, if that needs no request; otherwise null. */
   ready({ ttlMs, ownSession }: Pick<Claim, "ttlMs" | "ownSession">): Session | null {
     const session = ownSession ? undefined : this.#shared.get(ttlMs);
     return session?.isOpen && session.isFresh ? session : null;
   }
 
-  /** An open session with most of its ttl left; a throw means "unknown". */
+  /** Returns an open session, renewed or opened if necessary. An error means "unknown". */
   async for(
     { ttlMs, ownSession }: Pick<Claim, "ttlMs" | "ownSession">,
     limitMs: number,
@@ -49,7 +49,7 @@ export class Sessions {
     return session;
   }
 
-  /** Ends all sessions, except those that `isLeft` says are left to another process. */
+  /** Ends all sessions, except those that `isLeft` says another process may resume. */
   async close(isLeft: (session: Session) => boolean): Promise<void> {
     this.#isClosed = true;
     await Promise.all(
@@ -70,7 +70,7 @@ export class Sessions {
     return session;
   }
 
-  /** A session may go on asking the store for longer than its caller has time. */
+  /** Limits how long the caller waits; the session's own request may take longer. */
   #within<T>(limitMs: number, work: Promise<T>): Promise<T> {
     return within(this.#sequencer.runtime.timers, limitMs, work).catch((cause: unknown) => {
       if (!(cause instanceof TimeLimitError)) throw cause;

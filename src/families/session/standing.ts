@@ -1,7 +1,7 @@
 import { fits, joined, NO_LIMIT, VACANT } from "../../rules/fits.js";
 import type { Entry, LockId, Obstacle, OwnEntry } from "./sequencer.js";
 
-/** Whether a listed entry is that one: another may have the same id as one that left. */
+/** Whether a listed entry is our own. The id alone is not enough: stores may reuse ids. */
 export function isSame(listed: Entry, own: Pick<OwnEntry, "id" | "token">): boolean {
   return listed.id === own.id && (listed.token === own.token || listed.token === 0n);
 }
@@ -11,8 +11,8 @@ export function isIn({ space, name }: LockId, { lock }: Pick<OwnEntry, "lock">):
 }
 
 /**
- * How many entries from the head of the queue hold: the longest beginning that may hold together.
- * An entry that leaves only ever makes it longer, so an entry that holds goes on holding.
+ * Counts the entries that hold the lock: the longest run from the head of the queue whose entries
+ * may hold it together. When an entry leaves, no other holder stops holding.
  */
 export function holderCount(entries: readonly Entry[]): number {
   let held = VACANT;
@@ -24,10 +24,10 @@ export function holderCount(entries: readonly Entry[]): number {
 }
 
 /**
- * The only part of the queue whose change can let the first waiter of this process hold. Directly
- * behind the holders, that is any entry that leaves. Further behind, an exclusive waiter is blocked
- * by the entry before it, a shared waiter by the last exclusive entry before it. Where only weights
- * block a shared waiter, it has to know that the entry before it left, or that it holds now.
+ * What the first waiter of this process has to watch. Directly behind the holders, any entry that
+ * leaves may let it hold. Further back, an exclusive waiter watches the entry before it, and a
+ * shared waiter the last exclusive entry before it. A shared waiter that only weights block watches
+ * for the entry before it to leave, or to write that it holds now.
  */
 export function obstacleOf(entries: readonly Entry[], index: number): Obstacle {
   const [own, before] = [entries[index], entries[index - 1]];
@@ -39,10 +39,10 @@ export function obstacleOf(entries: readonly Entry[], index: number): Obstacle {
 }
 
 /**
- * Whether a waiter that holds now has to write so into its entry, because an entry behind it may
- * watch for that. An entry that comes later sees in the listing that this one holds. Without limits
- * no weight blocks an entry. `hadLimits`: there were limits in the queue when the waiter came; the
- * entries that had them may have left.
+ * Whether a waiter that now holds the lock must write this into its entry, because an entry behind
+ * it may be watching for that. Entries that join later see it in the listing. Without limits, no
+ * entry is blocked by weights. `hadLimits`: the queue had limits when the waiter joined, and the
+ * entries that had them may have left since.
  */
 export function mustTell(entries: readonly Entry[], index: number, hadLimits: boolean): boolean {
   const isLast = index === entries.length - 1;

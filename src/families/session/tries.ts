@@ -1,11 +1,10 @@
 /**
- * The exclusive calls of this process that do not wait.
+ * The exclusive acquisitions of this process that do not wait.
  *
- * Each would list the whole queue, so that a thousand at once would read a million entries. So
- * those for one name that come while one is under way share the next request. The first of them may
- * be granted the lock; the others are never granted anything, and are told what is true in any
- * case: at a moment after they began, the lock was held, by this grant or by the holder that the
- * store named.
+ * Each lists the whole queue, so a thousand concurrent calls would read a million entries. So calls
+ * for a name that arrive while a request is in progress share the next request. Only the first of
+ * them can be granted the lock. The others resolve as busy, which is true either way: after they
+ * were called, the lock was held by that grant or by the holder that the store named.
  */
 
 import type { Busy, Claim } from "../../contract/store.js";
@@ -25,7 +24,7 @@ interface Batch {
 export class Tries {
   readonly #clock: Clock;
   readonly #ask: (claim: Claim) => Promise<Result>;
-  /** The latest batch of each name and time limit. */
+  /** The latest batch for each name and `storeTimeoutMs`. */
   readonly #latest = new Map<string, Batch>();
 
   constructor(clock: Clock, ask: (claim: Claim) => Promise<Result>) {
@@ -35,7 +34,7 @@ export class Tries {
 
   acquire(claim: Claim): Promise<Result> {
     const { space, name, storeTimeoutMs } = claim;
-    // Another limit may end a request too early.
+    // Calls with different limits cannot share a request: it would fail too early for some.
     const key = `${storeTimeoutMs} ${keyOf(space, name)}`;
     const before = this.#latest.get(key);
     if (before && !before.isSent) return before.result.then((result) => this.#busyBehind(result));
@@ -55,7 +54,7 @@ export class Tries {
         (error: unknown) => error,
       );
       const waitedMs = this.#clock.nowMs() - sinceMs;
-      // The callers have given up.
+      // The time is up before the request was sent.
       if (waitedMs >= claim.storeTimeoutMs) throw silenceError(waitedMs, failure);
     }
     batch.isSent = true;

@@ -4,7 +4,7 @@ import { readEntryText } from "./entry-text.js";
 import type { Entry, ListedMark, Listing, LockId, Sequencer } from "./sequencer.js";
 import { holderCount } from "./standing.js";
 
-/** The state of a lock, with the time that the store keeps its holders and its mark. */
+/** Returns the state of a lock, including how long the store keeps its holders and its mark. */
 export async function lockView(
   lock: LockId,
   { entries, mark }: Listing,
@@ -24,7 +24,7 @@ export async function lockView(
   };
 }
 
-/** Without `remainingMs` from the store, the ttl in the text is the most that can remain. */
+/** If the store does not give `remainingMs`, uses the ttl in the text as the upper bound. */
 export function holderView(entry: Entry, nowMs: number, remainingMs?: number): HolderView {
   const { token, mode, weight } = entry;
   const { meta, sinceMs, ttlMs } = readEntryText(entry.text, nowMs);

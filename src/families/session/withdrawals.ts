@@ -1,10 +1,8 @@
 /**
- * Removes entries from their queues, however often the store has to be asked.
+ * Removes entries from their queues, retrying until the store answers or the session ends.
  *
- * The session of an entry is shared with other entries, so an entry that is not wanted any more
- * would live as long as they do. The removal is repeated until the store has answered, or the
- * session is over. Waiters of this process in the same queue are shown the queue as the entry left
- * it.
+ * Without this, an unwanted entry would live as long as the other entries of its session. When an
+ * entry has left, the waiters of this process in the same queue are updated.
  */
 import { isFinal, StoreError } from "../../errors/index.js";
 import { Backoff } from "../../time/backoff.js";
@@ -19,7 +17,7 @@ import { isSame } from "./standing.js";
 
 const CALL_MS = 1_500;
 const RETRY_MS = { firstMs: 50, longestMs: 1_000 };
-/** The end of a wait is delayed by the removal of its entry for no longer than this. */
+/** The longest time for which removing the entry may delay the end of a wait. */
 const SOON_MS = 1_000;
 
 export class Withdrawals {
@@ -34,12 +32,12 @@ export class Withdrawals {
     this.#queues = queues;
   }
 
-  /** Resolves when all removals that are under way have ended. */
+  /** Resolves when all pending removals have ended. */
   settled(): Promise<void> {
     return this.#underWay.settled();
   }
 
-  /** The end of a lease. Throws when the store did not answer in time, and goes on trying. */
+  /** Ends a lease. If the store does not answer in time, throws and keeps trying in background. */
   release(
     entry: OwnEntry,
     session: Session,
@@ -67,8 +65,8 @@ export class Withdrawals {
         const look = queue !== undefined && !next;
         const { wasThere } = await this.#leave(entry, session, { mark, look, next }, limitMs);
         if (wasThere || !isRepeated) return wasThere;
-        // Absent after a try of unknown outcome: that try removed the entry, and left the mark. Or
-        // the store, or another program, removed the entry before: then there is no mark.
+        // The entry is absent after a try with unknown outcome. Either that try removed it and left
+        // the mark, or someone else had removed it before and there is no mark.
         const mustShow = mark && clock.nowMs() - startMs < mark.ttlMs;
         return mustShow ? await this.#hasLeftMark(entry, limitMs) : true;
       } catch (error) {
@@ -78,7 +76,7 @@ export class Withdrawals {
           throw error;
         }
         if (session.isLost) return false;
-        // The store is being closed: whether the entry was removed is not known.
+        // The store is closing, so it stays unknown whether the entry was removed.
         if (session.isOver) throw error;
         await pause(timers, pauseMs);
       }
@@ -87,13 +85,13 @@ export class Withdrawals {
 
   async #hasLeftMark(entry: OwnEntry, limitMs: number): Promise<boolean> {
     const { entries, mark } = await this.#sequencer.list(entry.lock, "plain", limitMs);
-    // A leader that was deposed may still show the queue as it was before the entry left.
+    // A deposed leader may still list the queue as it was before the entry left.
     if (!entries.some((one) => isSame(one, entry))) return mark?.token === entry.token;
     const message = "The queue was read at a server that is behind.";
     throw new StoreError(message, { outcome: "unknown" });
   }
 
-  /** The end of a wait. Resolves within a second, whether the entry is removed by then or not. */
+  /** Ends a wait. Resolves within `SOON_MS`; the removal goes on after that if necessary. */
   async withdraw(entry: OwnEntry, session: Session): Promise<void> {
     const leaving = this.#underWay.add(this.#leaveAtLast(entry, session));
     await within(this.#runtime.timers, SOON_MS, leaving).catch(() => {});
@@ -106,7 +104,7 @@ export class Withdrawals {
         return void (await this.#leave(entry, session, {}, CALL_MS));
       } catch (error) {
         if (isFinal(error)) {
-          // The store would refuse again. An entry that is still there ends with its session.
+          // Retrying would fail again. If the entry is still there, it ends with its session.
           session.retire();
           return session.remove(entry);
         }
@@ -122,7 +120,7 @@ export class Withdrawals {
     limitMs: number,
   ): Promise<Leaving> {
     const left = await session.storeSession.leave(entry, options, limitMs);
-    // An entry that was there may have ended with its session, together with other entries.
+    // The whole session may have ended. Renew it now, so that its other entries find out.
     if (!left.wasThere && entry.token !== 0n) session.renew(true).catch(() => {});
     session.remove(entry);
     const queue = this.#queues.at(entry.lock);
