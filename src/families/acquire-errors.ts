@@ -2,17 +2,17 @@ import type { Busy, Claim, Grant } from "../contract/store.js";
 import { StoreError } from "../errors/index.js";
 import type { Refused } from "../rules/ledger-command.js";
 
-/** This owner can never hold, through no fault of the caller: the next attempt is under another. */
+/** This owner can never hold, through no fault of the caller. The next attempt uses a new owner. */
 export interface Again {
   readonly type: "again";
-  /** `late`: the grant arrived when the lease was over already. `ended`: it was taken away. */
+  /** `late`: the grant arrived after its deadline. `ended`: the grant was revoked or lost. */
   readonly reason: "late" | "ended";
 }
 
-/** The end of one attempt of an acquisition, under one owner. */
+/** The result of one attempt to acquire a lock, under one owner. */
 export type AttemptResult<G extends Grant = Grant> = G | Busy | Again;
 
-/** After so many grants in a row that arrived too late, the ttl is too short for this store. */
+/** After this many late grants, the ttl is too short for this store, and the acquisition fails. */
 export const MAX_LATE_GRANTS = 3;
 
 export function lateGrantError(claim: Claim, store: string): StoreError {
@@ -22,7 +22,7 @@ export function lateGrantError(claim: Claim, store: string): StoreError {
   );
 }
 
-/** The store said nothing for `silentMs`; `lastError` is the failure of the last try, if any. */
+/** The error for a store that was silent for `silentMs`. `lastError`: why the last try failed. */
 export function silenceError(silentMs: number, lastError: unknown): StoreError {
   const why = lastError instanceof Error ? ` ${lastError.message}` : "";
   return new StoreError(`The store was silent for ${Math.round(silentMs)} ms.${why}`, {
@@ -43,7 +43,7 @@ const WHY: Record<Refused["reason"], string> = {
     "the clock right, or use another namespace and reset whatever compares tokens.",
 };
 
-/** The error for a command that the ledger refused: nothing was done, and the same fails again. */
+/** The error for a command that the ledger refused. It changed nothing, and would fail again. */
 export function refusalError({ reason }: Refused): StoreError {
   return new StoreError(WHY[reason], { outcome: "not_applied", retryable: false });
 }

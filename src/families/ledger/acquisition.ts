@@ -1,11 +1,14 @@
 /**
  * The acquisition of one owner, from its first request to a grant or the end of the wait.
  *
- * A grant is believed in three cases only. The owner's own request, or a heartbeat of the client,
- * was answered with the grant: the deadline counts from the sending. A push brought the grant, and
- * the store's clock is known well enough to tell that the push is fresh. An offer, by heartbeat or
- * push, is believed for its window only, until its confirm is answered. An acquisition that ends
- * without a grant withdraws its owner wherever the store may know it.
+ * A grant can arrive in the answer to the owner's request. Its deadline is then measured from when
+ * the request was sent. Or the store hands the lock to a waiter, by a push or in the answer to a
+ * heartbeat. Such an offer lapses at the end of its window unless it is confirmed. The acquisition
+ * relies on an offer at once, for the window only, if its age is certain: from the send time of the
+ * heartbeat, or because the store's clock is known well enough to see that the push is fresh.
+ * Otherwise it waits for the answer to the confirm.
+ *
+ * An acquisition that ends without a grant withdraws its owner if the store may know that owner.
  */
 
 import type { AcquireResult, Claim, HolderView, MarkView, Wait } from "../../contract/store.js";
@@ -35,7 +38,7 @@ const FIRST_RETRY_MS = 20;
 export const MAX_RETRY_MS = 1_000;
 const RETRY_PAUSES = { firstMs: FIRST_RETRY_MS, longestMs: MAX_RETRY_MS };
 
-/** After so many requests in a row that came too late, the store is too far away for this ttl. */
+/** After this many stale requests, the store is too slow for this ttl. */
 const MAX_STALE = 3;
 
 const ignored = (): void => {};
@@ -46,7 +49,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   readonly #wait: Wait | null;
   readonly #client: ArbiterClient;
   readonly #requests: OwnerRequests;
-  /** How many attempts before this one got their grant too late, in a row. */
+  /** How many attempts in a row, just before this one, got their grant too late. */
   readonly #lateGrants: number;
   #resolve: (result: AcquireResult) => void = ignored;
   #reject: (error: unknown) => void = ignored;
@@ -57,11 +60,11 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   #retry: Timer | undefined;
   #lastError: unknown;
   #stale = 0;
-  /** The tokens of grants that were revoked meanwhile. */
+  /** Tokens revoked during this acquisition. */
   #refused: bigint[] | null = null;
-  /** The confirm that is under way. */
+  /** The confirm of the latest offer. */
   #confirmation: Confirmation | null = null;
-  /** A release of this name was unanswered when the latest request was sent. */
+  /** Whether a release of this name was unanswered when the latest request was sent. */
   #followsRelease = false;
 
   constructor(claim: Claim, wait: Wait | null, client: ArbiterClient, lateGrants = 0) {
@@ -78,9 +81,9 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   }
 
   /**
-   * How often to send a heartbeat while this acquisition waits: as often as the store was promised,
-   * and so often that one lost heartbeat does not yet look like a silent store. An acquisition that
-   * does not wait asks again by itself.
+   * The heartbeat period while this acquisition is queued. It keeps the promise made to the store,
+   * and is short enough that one lost heartbeat does not look like a silent store. An acquisition
+   * that does not wait is polled at least every `MAX_RETRY_MS`.
    */
   get heartbeatMs(): number {
     const offerMs = this.#client.offerMs(this.#claim.ttlMs);
@@ -95,12 +98,12 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#wait?.onEnd(() => this.giveUp());
     if (this.#isSettled) return;
     this.#startMs = this.#client.runtime.clock.nowMs();
-    // The first request is answered or has failed by its own time-out; silence comes after that.
+    // The timeout of the first request covers a longer limit; it is started when that one is done.
     if (this.#claim.storeTimeoutMs < CALL_TIMEOUT_MS) this.#startSilenceLimit();
     this.ask();
   }
 
-  /** Sends the request, or repeats it: the store knows the owner, so both are the same. */
+  /** Sends or repeats the request. Repeating is safe, because the store recognizes the owner. */
   ask(): void {
     this.#retry?.cancel();
     const clockSync = this.#client.batcher.syncClock(this.key);
@@ -122,7 +125,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.onRefusal(error);
   }
 
-  /** The store did not answer about this name: asks again later, where that may help. */
+  /** Retries later after a failure, unless a retry cannot succeed. */
   onRefusal(error: unknown): void {
     if (this.#isSettled) return;
     if (isFinal(error)) return this.#fail(error);
@@ -136,7 +139,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#fail(silenceError(this.#claim.storeTimeoutMs, this.#lastError));
   }
 
-  /** The store answered this client about the name, so the store is not silent. */
+  /** Reports an answer about this name, which shows that the store is not silent. */
   heard(holder: HolderView | null, ahead: number | null, inMs: number): void {
     // rule: answer-ends-the-silence
     this.#silence?.heard();
@@ -144,8 +147,9 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   }
 
   /**
-   * The store handed the lock to this owner, until `lapseMs` unless it is confirmed. The offer may
-   * be believed at once up to `deadlineMs`; null where the answer to its confirm has to decide.
+   * Handles an offer: the store handed the lock to this owner, and takes it back at `lapseMs`
+   * unless it is confirmed. The owner may rely on the offer at once, until `deadlineMs`. If that is
+   * null, the answer to the confirm decides.
    */
   onOffer(offer: PushedGrant, deadlineMs: number | null, lapseMs: number): void {
     if (this.#isSettled || this.#confirmation?.token === offer.token) return;
@@ -153,7 +157,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#confirmation?.cancel();
     const confirmation = new Confirmation(this.key, this.#claim, offer, this.#client);
     this.#confirmation = confirmation;
-    // No caller hears of the grant before its confirm is sent.
+    // Send the confirm before any caller gets the grant.
     confirmation.send();
     try {
       const usefulMs = this.#client.runtime.clock.nowMs() + (this.#claim.minUsefulMs ?? 0);
@@ -167,17 +171,17 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     }
   }
 
-  /** The work of a `once` is done. */
+  /** Ends as busy, because the work of the `once` is done. */
   onMark(mark: MarkView): void {
     this.#settle({ type: "busy", holder: null, mark });
   }
 
-  /** The grant was revoked before it arrived here. */
+  /** Tries again with a new owner, because the grant was revoked before it arrived here. */
   onRevoked(): void {
     this.#settle({ type: "again", reason: "ended" });
   }
 
-  /** The grant with this token has been revoked. It may be that of this owner. */
+  /** Remembers a token that this client revoked, in case it belongs to this owner. */
   refuse(token: bigint): void {
     this.#refused ??= [];
     this.#refused.push(token);
@@ -211,10 +215,10 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
         this.heard(reply.holder && holderView(reply.holder), reply.ahead, grantsInMs(reply));
         return;
       case "busy": {
-        // A holder that has expired is in the way only until the store has dropped it.
+        // An expired holder blocks only until the store drops it.
         const hasExpired = reply.holder !== null && reply.dueUs <= 0;
-        // So is a holder that this client has released, until the store has the release. The store
-        // may have run this request first: a release that was refused or lost is sent again.
+        // A holder that this client is releasing blocks only until the store gets the release. A
+        // release that was refused or lost is sent again, so this request may have overtaken it.
         const isReleasing = this.#client.releases.has(this.key);
         const mayBeOurs = reply.holder !== null && (isReleasing || this.#followsRelease);
         const elapsedMs = this.#client.runtime.clock.nowMs() - this.#startMs;
@@ -233,14 +237,14 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     }
   }
 
-  /** A copy of the request was refused after another answer, or a push, had brought the grant. */
+  /** Handles a stale reply to a request that settled otherwise, by another answer or a push. */
   #onStaleCopy(reason: "late" | "ended"): void {
     const { grants } = this.#client;
     const grant = grants.of(this.owner);
     if (grant && reason === "ended") grants.lose(grant, "revoked", "");
   }
 
-  /** The clocks stepped apart, and this very answer told how far: the next request knows. */
+  /** Asks again with the store's time, which this answer brought: a clock may have stepped. */
   #onStale(): void {
     this.#stale += 1;
     this.#startSilenceLimit();
@@ -249,7 +253,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.#askIn(this.#stale === 1 ? 0 : jittered(FIRST_RETRY_MS, this.#client.runtime.random));
   }
 
-  /** The answer to this confirm decides: a grant, or the next request. */
+  /** A listener that accepts the grant if it is confirmed, and otherwise asks again. */
   #listener(confirmation: Confirmation): ConfirmListener {
     return {
       onConfirmed: (granted) => {
@@ -266,7 +270,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     this.ask();
   }
 
-  /** Takes a grant, unless it is over already: then it is given back, never returned. */
+  /** Accepts a grant. If its deadline has passed, releases it and tries again. */
   #accept(granted: { token: number; span: number }, deadlineMs: number): void {
     const nowMs = this.#client.runtime.clock.exactMs();
     // rule: late-grant-is-given-back
@@ -278,7 +282,7 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
     grant.isHandoff = this.#confirmation?.token === granted.token;
     this.#requests.onGrant(grant);
     this.#settle(grant);
-    // Whichever answer brought the grant, the answer to its confirm extends it, or ends it.
+    // Whichever answer brought the grant, the answer to its confirm extends or ends it.
     // rule: confirm-judges-the-grant
     if (grant.isHandoff) this.#confirmation?.extend(grant);
   }
@@ -289,15 +293,15 @@ export class Acquisition implements Recipient<Acquire>, SilenceListener {
   }
 
   /**
-   * A try has a limit in its client, which keeps the process alive until the call ends. If its
-   * caller aborts it, the acquisition goes on here and nobody waits for it. A store of one process
-   * needs no such limit.
+   * Whether the timers keep the process alive. An acquisition that does not wait is kept alive by
+   * its time limit in the client; if its caller aborts it, nobody waits for it any more. With a
+   * store in this process, calls have no such limit, so the timers must.
    */
   get #keepsAlive(): boolean {
     return this.#wait !== null || this.#client.arbiter.traits.scope === "process";
   }
 
-  /** The first answer was not the end: from now on the store must not fall silent. */
+  /** Starts the silence limit, because the first answer did not end the acquisition. */
   #startSilenceLimit(): void {
     const { arbiter, runtime, limits } = this.#client;
     if (this.#silence || arbiter.isLocal) return;

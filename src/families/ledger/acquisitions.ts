@@ -6,7 +6,7 @@ import type { Answer } from "./command-batcher.js";
 import type { Owners } from "./grants.js";
 import { LedgerGrant } from "./ledger-grant.js";
 
-/** The acquisitions of this client that are under way. */
+/** The pending acquisitions of this client. */
 export class Acquisitions {
   readonly #client: ArbiterClient;
   readonly #owners: Owners;
@@ -20,7 +20,7 @@ export class Acquisitions {
     this.#owners.set(acquisition.owner, acquisition);
   }
 
-  /** It ended without a grant; a grant takes its place. */
+  /** Removes an acquisition that ended without a grant. A grant replaces its acquisition. */
   remove({ owner }: Acquisition): void {
     this.#owners.delete(owner);
   }
@@ -30,7 +30,7 @@ export class Acquisitions {
     return there instanceof LedgerGrant ? undefined : there;
   }
 
-  /** A push: the store granted, some time ago, by its own clock. */
+  /** Handles a push. The store's clock says when it made the offer. */
   onPush(key: string, offer: PushedGrant): void {
     const { batcher, runtime } = this.#client;
     const receivedMs = runtime.clock.nowMs();
@@ -38,7 +38,7 @@ export class Acquisitions {
     this.#hand(key, offer, deadlineMs, receivedMs);
   }
 
-  /** The answer to a heartbeat: it brings the grants whose pushes may have been lost. */
+  /** Handles the answer to a heartbeat, which repeats the offers whose pushes may be lost. */
   onHeartbeatReply(key: string, { reply, sentMs, nowUs }: Answer<Heartbeat>): void {
     for (const offer of reply.grants) {
       const remainingMs = (offer.expiryUs - nowUs) / 1000;
@@ -46,7 +46,7 @@ export class Acquisitions {
     }
   }
 
-  /** This client has revoked a grant: no acquisition may take it, should it arrive late. */
+  /** Keeps the acquisitions from accepting a grant that this client has revoked. */
   onRevoked(key: string, token: bigint): void {
     for (const there of [...this.#owners.values()]) {
       if (!(there instanceof LedgerGrant) && there.key === key) there.refuse(token);
@@ -59,7 +59,7 @@ export class Acquisitions {
     }
   }
 
-  /** Gives an offer to its acquisition, or back to the store where the acquisition has ended. */
+  /** Passes an offer to its acquisition, or releases it if the acquisition has ended. */
   #hand(key: string, offer: PushedGrant, deadlineMs: number | null, fromMs: number): void {
     const { arbiter, cleanups } = this.#client;
     const acquisition = this.of(offer.owner);

@@ -13,19 +13,19 @@ import { HandoffChecks } from "./handoff-checks.js";
 import { Heartbeats } from "./waiter-heartbeat.js";
 import { UnansweredReleases } from "./withdrawal.js";
 
-/** How the family treats this arbiter. */
+/** Options of the family for one arbiter. */
 export interface ArbiterOptions {
-  /** How long a handed-off grant waits for its confirm. Default: 2 s or a sixth of the ttl. */
+  /** How long an offer waits for its confirm. Default: 2 s, or a sixth of the ttl if longer. */
   readonly offerMs?: number;
 }
 
 const USUAL_OFFER_MS = 2_000;
-/** With a shorter offer window, a client that waits would send heartbeats all the time. */
+/** A shorter offer window would make waiting clients send heartbeats nonstop. */
 const MIN_OFFER_MS = 10;
 
-/** One client of an arbiter: the parts that its acquisitions and withdrawals use, made once. */
+/** One client of an arbiter: the parts that its acquisitions and withdrawals share. */
 export class ArbiterClient {
-  /** The store knows this client by it: waiters and pushes carry it. */
+  /** Identifies this client to the store, which addresses pushes to it. */
   readonly id: string;
   readonly arbiter: Arbiter;
   readonly runtime: Runtime;
@@ -58,7 +58,7 @@ export class ArbiterClient {
     this.handoffChecks = new HandoffChecks(this);
   }
 
-  /** How long a handed-off grant of this length waits for its confirm. */
+  /** How long an offer of a grant with this ttl waits for its confirm. */
   offerMs(ttlMs: number): number {
     return Math.min(ttlMs, this.#offerMs ?? Math.max(USUAL_OFFER_MS, ttlMs / 6));
   }

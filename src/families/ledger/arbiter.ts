@@ -4,62 +4,62 @@ import type { StoreError } from "../../errors/index.js";
 import type { Command, Push, Reply, View } from "../../rules/ledger-command.js";
 import type { Runtime } from "../../time/runtime.js";
 
-/** The answer to one batch of commands. */
+/** The result of one batch of commands. */
 export interface Execution {
-  /** The store's time at which the batch ran. */
+  /** The store's time when the batch ran. */
   readonly nowUs: number;
-  /** The run of the server that answered: another run, or another server, has another clock. */
+  /** The run of the server that answered. After a restart or failover the clock may differ. */
   readonly node: string;
-  /** One per command, in order; an error where only that command failed. */
+  /** One reply per command, in order; an error if only that command failed. */
   readonly replies: readonly (Reply | StoreError)[];
   /**
-   * Local time just before the batch was sent, where that was later than the call of `execute`:
-   * deadlines count from here.
+   * The local time just before the batch was sent, if that was later than the call of `execute`.
+   * Deadlines are measured from it.
    */
   readonly sentMs?: number;
-  /** The connection changed under way: a command may reach the store a second time. */
+  /** The connection changed during the call, so the store may get a command twice. */
   readonly resent?: boolean;
 }
 
 /**
- * A place that runs the commands of the ledger atomically, in one round trip, and pushes messages
- * to clients. The family does the rest.
+ * Runs the commands of the ledger atomically, in one round trip, and pushes messages to clients.
+ * The family does the rest.
  */
 export interface Arbiter {
-  /** As `Store.name`. */
+  /** See `Store.name`. */
   readonly name: string;
-  /** As `Store.namespace`. */
+  /** See `Store.namespace`. */
   readonly namespace?: string;
-  /** As `Store.traits`. */
+  /** See `Store.traits`. */
   readonly traits: Traits;
-  /** As `Store.runtime`. */
+  /** See `Store.runtime`. */
   readonly runtime: Runtime;
-  /** True where `execute` answers within the call: no batches and no time-outs are needed. */
+  /** True if `execute` answers synchronously. Commands then need no batches and no timeouts. */
   readonly isLocal: boolean;
-  /** False where a handed-off grant counts only after its confirm is answered. */
+  /** False if an offer may be relied on only after its confirm is answered. */
   readonly believesPushes: boolean;
 
-  /** The longest time between two heartbeats of a waiter; finite where pushes do not arrive. */
+  /** The longest time between two heartbeats of a waiter, if the store may not push. */
   readonly pollMs?: number;
 
-  /** Commands of one shard travel together and share one clock. */
+  /** Returns the shard of a key. Commands of one shard share a batch and a clock. */
   shardOf(key: string): string;
   /**
-   * Runs the commands in order at one instant. A throw: unknown for all of them. Only the fields
-   * that `Command` names are for the arbiter.
+   * Runs the commands in order and atomically. An error means "unknown" for all of them. A command
+   * object may have more fields than `Command` declares; ignore those.
    */
   execute(shard: string, commands: readonly Command[]): Execution | Promise<Execution>;
-  /** All names in use whose key begins with the prefix. */
+  /** Lists all names in use whose key begins with the prefix. */
   list(prefix: string): AsyncIterable<{ readonly key: string; readonly view: View }>;
   /**
-   * Starts to deliver pushes for `client`. `onReset` tells that some may have been missed. Called
-   * once, before the first command.
+   * Starts to deliver pushes for `client`. Calls `onReset` when some may have been missed. The
+   * family calls this once, before the first acquire or resume.
    */
   listen(client: string, onPush: (push: Push) => void, onReset: () => void): void;
-  /** As `Store.explain`. */
+  /** See `Store.explain`. */
   explain?(error: StoreError): Promise<StoreError>;
-  /** As `Store.examine`. */
+  /** See `Store.examine`. */
   examine?(request: ExamineRequest): Promise<Examination>;
-  /** Frees what the arbiter opened itself; called once, when nothing is under way any more. */
+  /** Closes what the arbiter opened itself. Called once, after all other calls. */
   close(): Promise<void>;
 }

@@ -1,9 +1,9 @@
 /**
- * The bounds on a store's clock that this client concludes from its answers. Each answer is a
- * sample: sent at a, stamped s by the store, received at r, so the true offset (local minus store)
- * lies between a − s and r − s. Offsets drift, by assumption at most 0.1 %, so a bound loosens with
- * its age. An answer that contradicts the bounds means that the clock stepped, or that another
- * server answers: all that was known is forgotten.
+ * Bounds on the offset between the local clock and a store's clock, learned from the store's
+ * answers. Each answer is a sample: sent at a, stamped s by the store, received at r, so the true
+ * offset (local minus store) is between a − s and r − s. Clocks are assumed to drift by at most
+ * 0.1 %, so a bound loosens with its age. If an answer contradicts the bounds, a clock has stepped;
+ * the bounds are then reset, as they are when another server answers.
  */
 
 import type { PushedGrant } from "../../rules/ledger-command.js";
@@ -13,7 +13,7 @@ const DRIFT = 0.001;
 
 export class ClockBounds {
   #node: string | null = null;
-  /** The two best samples: the offset each bounds, and when it was taken. */
+  /** The best lower and upper bound on the offset, and when each was taken. */
   #lowMs = Number.NEGATIVE_INFINITY;
   #lowAtMs = 0;
   #highMs = Number.POSITIVE_INFINITY;
@@ -40,25 +40,22 @@ export class ClockBounds {
     }
   }
 
-  /**
-   * The store's time that has certainly not yet passed `localMs`: what is stale then is stale
-   * there.
-   */
+  /** A lower bound on the store's time at `localMs`. */
   storeUs(localMs: number): number {
     return Math.floor((localMs - this.#highest(localMs)) * 1000);
   }
 
   /**
-   * The same in whole milliseconds, for commands that are valid until `localMs`: commands made one
-   * after the other then say the same time, and a batch says it once.
+   * The `notAfterUs` of commands that are valid until `localMs`. Rounded to whole milliseconds, so
+   * that commands made in quick succession share one value and a batch carries it only once.
    */
   notAfterUs(localMs: number): number {
     return Math.floor(this.storeUs(localMs) / 1000) * 1000;
   }
 
   /**
-   * The deadline up to which a pushed grant may be believed at once; null when its push was too
-   * slow, or the clock too uncertain, to tell: then the answer to the confirm decides.
+   * The deadline until which a pushed grant may be relied on at once. Null if the push may be too
+   * old or the bounds are too loose to tell; the answer to the confirm then decides.
    */
   believe(grant: PushedGrant, receivedMs: number): number | null {
     const low = this.#lowest(receivedMs);

@@ -9,37 +9,37 @@ import type { Arbiter, Execution } from "./arbiter.js";
 import type { ClockBounds } from "./clock-bounds.js";
 import { Shard } from "./shard.js";
 
-/** A reply with what it takes to judge it. */
+/** A reply, with the times needed to interpret it. */
 export interface Answer<C extends Command> {
   readonly reply: Exclude<ReplyTo<C>, Refused>;
-  /** Local time just before the request was sent: deadlines count from here. */
+  /** Local time just before the request was sent. Deadlines are measured from it. */
   readonly sentMs: number;
   /** The store's time in the reply. */
   readonly nowUs: number;
-  /** The command may arrive once more. */
+  /** Whether the store may get the command a second time. */
   readonly resent: boolean;
 }
 
-/** The sender of a command, which is told the answer or the failure. */
+/** The sender of a command, which gets the answer or the failure. */
 export interface Recipient<C extends Command> {
-  /** Where it throws, `onFailure` follows. */
+  /** If this throws, `onFailure` is called with the error. */
   onAnswer(answer: Answer<C>): void;
-  /** Unknown, unless the error says otherwise. Must not throw. */
+  /** The outcome is unknown unless the error says otherwise. Must not throw. */
   onFailure(error: unknown): void;
 }
 
-/** A larger batch would keep the store and this process busy for too long at a stretch. */
+/** A larger batch would block the store and this process for too long. */
 const MAX_BATCH = 1_000;
 /**
- * The store works on the first of several batches while this process makes the rest ready.
- * Renewals and repeated confirms are not urgent: for them the fewest calls are best.
+ * Smaller batches let the store work on the first while this process prepares the next. Renewals
+ * and repeated confirms are not urgent, so they use `MAX_BATCH` to save calls.
  */
 const BRISK_BATCH = 128;
 
 /** How long one call may take before its outcome counts as unknown. */
 export const CALL_TIMEOUT_MS = 5_000;
 
-/** Commands on their way. */
+/** A batch of commands that was sent and is not answered yet. */
 class SentBatch implements Limited {
   readonly shard: Shard;
   readonly recipients: readonly Recipient<Command>[];
@@ -75,20 +75,20 @@ class SentBatch implements Limited {
 }
 
 /**
- * The way to an arbiter. Commands issued in one turn of the event loop travel as one call; a single
- * one is not delayed. Every call settles within its time-out, whatever the client below does.
+ * Sends commands to an arbiter, in one call for all commands issued in one turn of the event loop.
+ * Every call settles within its timeout, whatever the underlying client does.
  */
 export class CommandBatcher {
   readonly #arbiter: Arbiter;
   readonly #limits: Limits;
   readonly #shards = new Map<string, Shard>();
-  /** The shard of the latest command: most stores have one. */
+  /** The shard of the latest command, cached because most stores have only one. */
   #shard: Shard | undefined;
   readonly #flush = (): void => this.#sendPending();
   readonly #onFailure = (call: SentBatch, error: unknown): void => this.#fail(call, error);
-  /** The shards with commands that wait for the end of this turn. */
+  /** The shards with commands to send at the end of this turn. */
   #pending: Shard[] = [];
-  /** When the first call was sent after which the store answered nothing. */
+  /** When the first call since the store's last answer was sent; null if there is none. */
   #silentSinceMs: number | null = null;
 
   constructor(arbiter: Arbiter, limits: Limits) {
@@ -96,7 +96,7 @@ export class CommandBatcher {
     this.#limits = limits;
   }
 
-  /** For how long the store has answered none of the calls that were sent to it. */
+  /** How long the store has left all calls unanswered. */
   get silentMs(): number {
     const { clock } = this.#arbiter.runtime;
     return this.#silentSinceMs === null ? 0 : clock.nowMs() - this.#silentSinceMs;
@@ -107,8 +107,8 @@ export class CommandBatcher {
   }
 
   /**
-   * Asks for the store's time where none is known, because commands say until when they are valid.
-   * Returns nothing where there is nothing to wait for.
+   * Asks for the store's time if it is unknown; commands need it to say until when they are valid.
+   * Returns undefined if it is known.
    */
   syncClock(key: string): Promise<void> | undefined {
     const shard = this.#shardOf(key);
@@ -119,7 +119,7 @@ export class CommandBatcher {
     return shard.clockSync;
   }
 
-  /** Sends with whatever else is issued in this turn; a local arbiter answers at once. */
+  /** Sends the command at the end of this turn. A local arbiter answers synchronously. */
   post<C extends Command>(command: C, recipient: Recipient<C>): void {
     if (this.#arbiter.isLocal) {
       const answer = this.#answerAtOnce(command);
@@ -131,7 +131,7 @@ export class CommandBatcher {
     if (this.#pending.push(shard) === 1) this.#arbiter.runtime.timers.soon(this.#flush);
   }
 
-  /** The same with a promise. */
+  /** Like `post`, but returns the answer. */
   send<C extends Command>(command: C): Answer<C> | Promise<Answer<C>> {
     if (this.#arbiter.isLocal) return orThrow(this.#answerAtOnce(command));
     return new Promise((resolve, reject) => {
@@ -139,7 +139,7 @@ export class CommandBatcher {
     });
   }
 
-  /** Sends before this returns, past everything that is waiting to be sent. */
+  /** Sends before this returns, ahead of all commands that wait for the end of the turn. */
   postNow<C extends Command>(command: C, recipient: Recipient<C>): void {
     if (this.#arbiter.isLocal) return this.post(command, recipient);
     this.#call(this.#shardOf(command.key), [command], [recipient as Recipient<Command>]);
@@ -236,11 +236,11 @@ export class CommandBatcher {
     }
   }
 
-  /** The client below threw, or said nothing in time: the outcome is unknown. */
+  /** Fails all commands of a call that threw or timed out. */
   #fail(call: SentBatch, cause: unknown): void {
     if (!this.#end(call)) return;
     const error = unknown(cause);
-    // A server that refuses is there.
+    // A server that refuses a call is not silent.
     if (error.outcome === "not_applied") this.#silentSinceMs = null;
     for (const recipient of call.recipients) recipient.onFailure(error);
   }
@@ -262,7 +262,7 @@ export class CommandBatcher {
   }
 }
 
-/** An answer that its recipient cannot use is a failure for that recipient, and for no other. */
+/** If the recipient cannot process the answer, only that recipient gets a failure. */
 function tell<C extends Command>(recipient: Recipient<C>, answer: Answer<C>): void {
   try {
     recipient.onAnswer(answer);
@@ -276,7 +276,7 @@ function orThrow<C extends Command>(answer: Answer<C> | HoldfastError): Answer<C
   throw answer;
 }
 
-/** The first confirm of an offer is urgent: it is sent by `postNow`. */
+/** Repeated confirms can wait. The first confirm of an offer is urgent and uses `postNow`. */
 function isPatient(command: Command | undefined): boolean {
   return command?.type === "renew" || command?.type === "confirm";
 }

@@ -8,7 +8,7 @@ import type { LedgerGrant } from "./ledger-grant.js";
 
 const FIRST_RETRY_MS = 20;
 
-/** A grant of the store, and until when this client may believe in it. */
+/** A grant of the store, and the local deadline until which this client may rely on it. */
 export interface Believable {
   readonly token: number;
   readonly span: number;
@@ -17,18 +17,18 @@ export interface Believable {
 
 /** The acquisition that waits for the answer to the confirm. */
 export interface ConfirmListener {
-  /** The grant that the store confirms; null where it does not, or nothing is known in time. */
+  /** Called with the confirmed grant; null if it was not confirmed in time. */
   onConfirmed(granted: Believable | null): void;
-  /** The listener could not use the answer. */
+  /** Called when the answer could not be processed. */
   onRefusal(error: unknown): void;
 }
 
 /**
- * The confirm of an offer, repeated until it is answered or the offer window is over. Its first
- * request is sent before any caller hears of the grant. A grant that is believed already is
- * believed for the offer window only, until the answer extends or ends it; a grant that is not
- * believed waits for the answer. A handoff waits for this code, so it makes no promise, and a timer
- * only after a failure.
+ * The confirm of an offer, repeated until it is answered or the offer window ends. The first
+ * request is sent before any caller gets the grant. If the client already relies on the grant, it
+ * does so for the offer window only, and the answer extends or ends it; otherwise the acquisition
+ * waits for the answer. This code is on the path of every handoff, so it creates no promise, and a
+ * timer only after a failure.
  */
 export class Confirmation implements Recipient<Confirm> {
   readonly #offer: PushedGrant;
@@ -37,7 +37,7 @@ export class Confirmation implements Recipient<Confirm> {
   readonly #command: Confirm;
   #answer: Answer<Confirm> | null = null;
   #hasFailed = false;
-  /** The use of the answer, once the offer is judged: for a believed grant, or for a listener. */
+  /** Who gets the answer: a grant that is already relied on, or a listener. */
   #believed: LedgerGrant | null = null;
   #listener: ConfirmListener | null = null;
   #untilMs = 0;
@@ -61,19 +61,19 @@ export class Confirmation implements Recipient<Confirm> {
     this.#client.batcher.postNow(this.#command, this);
   }
 
-  /** Its acquisition has ended: the confirm is repeated only for a grant that is believed. */
+  /** Stops the retries, because the acquisition has ended, unless a grant needs the answer. */
   cancel(): void {
     this.#isCancelled = true;
   }
 
-  /** Extends a grant that is believed already, or ends it. No answer: its belief runs out. */
+  /** Uses the answer to extend or end this grant. Without an answer, it ends at its deadline. */
   extend(grant: LedgerGrant): void {
     this.#believed = grant;
     this.#untilMs = grant.deadlineMs;
     this.#goOn();
   }
 
-  /** Tells the listener the result, at `untilMs` at the latest. */
+  /** Reports the result to the listener, at `untilMs` at the latest. */
   tell(listener: ConfirmListener, untilMs: number): void {
     this.#listener = listener;
     this.#untilMs = untilMs;
@@ -91,7 +91,7 @@ export class Confirmation implements Recipient<Confirm> {
     this.#goOn();
   }
 
-  /** The first request may be answered, or have failed, before the offer is judged. */
+  /** Waits for both: the outcome of the first request, and who gets it. Either may come first. */
   #goOn(): void {
     const isJudged = this.#believed !== null || this.#listener !== null;
     if (!isJudged) return;

@@ -3,16 +3,16 @@ import type { SingleMap } from "../../rules/single-map.js";
 import type { Acquisition } from "./acquisition.js";
 import { LedgerGrant } from "./ledger-grant.js";
 
-/** The owners of one client: an owner has an acquisition that is under way, and then its grant. */
+/** The owners of one client. Each has a pending acquisition and, after that, a grant. */
 export type Owners = SingleMap<string, Acquisition | LedgerGrant>;
 
-/** A late push is about one of the latest grants. */
+/** How many detached owners to remember. Late pushes concern only recent grants. */
 const MAX_DETACHED = 10_000;
 
-/** The grants of this client: an owner has one grant at most. */
+/** The grants of this client, at most one per owner. */
 export class Grants {
   readonly #owners: Owners;
-  /** The owners whose grants another client may keep, the oldest first. */
+  /** The owners whose grants another client may have taken over, oldest first. */
   readonly #detached = new Set<string>();
   #seenToken = 0;
 
@@ -20,28 +20,28 @@ export class Grants {
     this.#owners = owners;
   }
 
-  /** The highest token this client was ever granted, with the rest of its span. */
+  /** The highest token that this client was ever granted, including spans. */
   get seenToken(): number {
     return this.#seenToken;
   }
 
-  /** From now on its owner has this grant, and no acquisition. */
+  /** Replaces the acquisition of the grant's owner by the grant. */
   adopt(grant: LedgerGrant): void {
     this.#owners.set(grant.claim.owner, grant);
     this.#seenToken = Math.max(this.#seenToken, grant.lastToken);
   }
 
-  /** Another client may keep the grant from now on. */
+  /** Forgets a grant that another client may take over. */
   forget(grant: LedgerGrant): void {
     const { owner } = grant.claim;
-    // This client may have resumed the grant: then its owner has another one.
+    // If this client has resumed the grant itself, the owner has a newer grant object.
     if (this.#owners.get(owner) === grant) this.#owners.delete(owner);
     this.#detached.add(owner);
     const [oldest] = this.#detached;
     if (this.#detached.size > MAX_DETACHED && oldest !== undefined) this.#detached.delete(oldest);
   }
 
-  /** A release by this client would end the lease of another one. */
+  /** Whether a release of this owner could end a lease that another client has taken over. */
   wasDetached(owner: string): boolean {
     return this.#detached.has(owner);
   }
@@ -61,13 +61,13 @@ export class Grants {
     return !grant.isReleasing && this.#owners.get(grant.claim.owner) === grant;
   }
 
-  /** The store has ended the grant. Its owner is still known while its release is under way. */
+  /** Ends a grant that is gone from the store. Keeps the owner while its release is unanswered. */
   lose(grant: LedgerGrant, reason: Loss["reason"], detail: string): void {
     if (this.isLive(grant)) this.#owners.delete(grant.claim.owner);
     grant.end({ reason, detail });
   }
 
-  /** The release of this owner was answered, or is not repeated any more. */
+  /** Removes an owner whose release was answered or given up. */
   onLeft(owner: string): void {
     if (this.of(owner)?.isReleasing) this.#owners.delete(owner);
   }

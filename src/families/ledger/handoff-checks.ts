@@ -2,12 +2,13 @@ import type { Timer } from "../../time/timers.js";
 import type { ArbiterClient } from "./arbiter-client.js";
 
 /**
- * The heartbeats of a client at names that it released. A handoff may have gone to a process that
- * died, and the store serves a long queue in slices; the client that released sees both through.
+ * The heartbeats of a client for names that it released. The handoff may have gone to a process
+ * that died, and the store serves a long queue in slices. In both cases a heartbeat of the client
+ * that released makes the store go on.
  */
 export class HandoffChecks {
   readonly #client: ArbiterClient;
-  /** Names whose last handoff is to be checked once. */
+  /** Names whose last handoff will be checked, with their timers. */
   readonly #checks = new Map<string, Timer>();
   /** Names where the store has more waiters to serve. */
   readonly #unserved = new Set<string>();
@@ -17,7 +18,7 @@ export class HandoffChecks {
     this.#client = client;
   }
 
-  /** Looks after the offer window, once, whether the handoff at this name was confirmed. */
+  /** Sends one heartbeat after the offer window, in case the handoff was not confirmed. */
   checkAfter(key: string, offerMs: number): void {
     if (this.#isOver || this.#checks.has(key)) return;
     const timer = this.#client.runtime.timers.after(offerMs + 1, () => {
@@ -49,7 +50,7 @@ export class HandoffChecks {
       acquisitions.onHeartbeatReply(key, answer);
       if (answer.reply.more) this.serveMore(key);
     } catch {
-      // Waiters ask again by themselves: a check that failed costs them time, not the lock.
+      // The waiters' own heartbeats also make the store go on, only later.
     }
   }
 }

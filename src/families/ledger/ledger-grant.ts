@@ -3,23 +3,23 @@ import { StoreGrant } from "../../contract/store-grant.js";
 import { assert } from "../../errors/assert.js";
 import { whole } from "../../events/foreign-data.js";
 
-/** A grant of an arbiter, with what its release has to say. */
+/** A grant of an arbiter, with the data that its release needs. */
 export class LedgerGrant extends StoreGrant {
   readonly locator = null;
   readonly key: string;
   readonly span: number;
-  /** A number takes less than a `bigint`, which is made when it is asked for. */
+  /** Stored as a number, which takes less memory than a `bigint`. */
   readonly #token: number;
   /**
-   * Until when (store time) a copy of its acquire may still arrive: a release before that leaves a
-   * tombstone. 0 when each request of the owner was answered.
+   * Until when, in store time, a release must leave a tombstone, because a copy of the acquire may
+   * still arrive. 0 if every request of the owner was answered.
    */
   tombstoneUs = 0;
   isHandoff = false;
-  /** Its release is under way: no caller relies on it, and no other release may overtake. */
+  /** Set once the release has started. No caller relies on the grant after that. */
   isReleasing = false;
 
-  /** Throws if the token cannot be one. */
+  /** Throws if the token is not a valid one. */
   constructor(
     claim: Claim,
     key: string,
@@ -40,13 +40,13 @@ export class LedgerGrant extends StoreGrant {
     return BigInt(this.#token);
   }
 
-  /** The last of the tokens that are reserved for its turns. */
+  /** The last token of the span. */
   get lastToken(): number {
     return this.#token + this.span - 1;
   }
 }
 
-/** The grant as this family made it: a store is given its own grants only. */
+/** Checks that this family made the grant. */
 export function ownGrant(grant: Grant): LedgerGrant {
   assert(grant instanceof LedgerGrant, "a store is given its own grants only");
   return grant;

@@ -1,15 +1,16 @@
 /**
  * The family's shared part: turns an arbiter (atomic commands, pushes) into a store.
  *
- * Why it is safe: an `LedgerGrant` stands for a holder in the ledger. Its deadline counts from a
- * request of this client that the store answered, or from a push proven fresh, and lies before the
- * ledger's expiry. So this client stops believing in its grant before the ledger may grant to
- * another client. Only a release by this client, a revoke or the expiry end a holder, and a renewal
- * never makes one.
+ * Why it is safe: each `LedgerGrant` is backed by a holder in the ledger. Its deadline is measured
+ * from when an answered request was sent, or from a push proven fresh, and is before the ledger's
+ * expiry. So this client stops relying on its grant before the ledger can grant the lock to another
+ * client. Only a release by this client, a revoke or the expiry ends a holder, and a renewal never
+ * creates one.
  *
- * Why releases keep their order: the commands of one name travel on one connection, in the order in
- * which they are issued. A command that fails, or that the arbiter repeats, may be overtaken: an
- * acquire that was sent behind an unanswered release, and finds the lock held, asks again.
+ * Why an acquire after a release does not find the lock held by it: commands for one name travel on
+ * one connection in the order in which they are issued. A command that fails or that the arbiter
+ * resends may be overtaken, so an acquire that was sent after a still unanswered release and finds
+ * the lock held asks again.
  */
 
 import type { Examination, ExamineRequest } from "../../contract/examination.js";
@@ -38,7 +39,7 @@ import { Renewals } from "./renewals.js";
 import { lockView, markView } from "./views.js";
 import { Withdrawal } from "./withdrawal.js";
 
-/** `close` waits for the cleanups until the store has been silent for so long. */
+/** `close` waits for the cleanups until the store has been silent for this long. */
 const MAX_SILENCE_MS = 1_000;
 
 /** The mark that a release leaves. */
@@ -114,7 +115,7 @@ export class LedgerStore implements Store {
   }
 
   async revoke(space: Space, name: string, token: bigint, reason: string): Promise<boolean> {
-    // No lease has such a token; rounded to a number, it might be the token of another lease.
+    // No lease has such a token, and rounding it to a number could give the token of another lease.
     if (token < 0n || token > Number.MAX_SAFE_INTEGER) return false;
     const command = {
       type: "revoke",
@@ -148,7 +149,7 @@ export class LedgerStore implements Store {
     await this.#arbiter.close();
   }
 
-  /** The lease may be one of this client, which the push may not reach. */
+  /** Ends the lease here if it belongs to this client, because the push may not arrive. */
   #onRevoked(key: string, token: bigint, reason: string): void {
     const { acquisitions, grants } = this.#client;
     for (const grant of [...grants.values()]) {
@@ -176,13 +177,13 @@ export class LedgerStore implements Store {
         const grant = grants.of(push.owner);
         // rule: pushed-revoke-ends-the-grant
         if (grant?.token === BigInt(push.token)) grants.lose(grant, "revoked", push.reason);
-        // The push may overtake the grant itself: its owner will never hold again.
+        // The push has overtaken the grant itself. This owner never holds again.
         else acquisitions.of(push.owner)?.onRevoked();
         return;
       }
       case "marked": {
         const { owner, token, meta } = push;
-        // A waiter needs to know that there is a mark, not how long the mark stays.
+        // Waiters only need to know that there is a mark, so its remaining time does not matter.
         acquisitions.of(owner)?.onMark(markView({ token, meta, remainingUs: 0 }));
         return;
       }

@@ -6,23 +6,23 @@ import type { Answer } from "./command-batcher.js";
 import type { LedgerGrant } from "./ledger-grant.js";
 
 /**
- * The acquire requests of one owner, and what they may have left in the store. A copy of a request
- * acts until its `notAfterUs` at the latest. While a copy may still arrive, a release of the owner
- * leaves a tombstone that stands for longer: an owner that gave up never holds again.
+ * The acquire requests of one owner, and whether copies of them may still reach the store. The
+ * store ignores a copy after its `notAfterUs`. If a copy may still arrive, a release of the owner
+ * leaves a tombstone that lasts longer than that, so that an owner that gave up never holds again.
  */
 export class OwnerRequests {
   readonly #key: string;
   readonly #claim: Claim;
   readonly #client: ArbiterClient;
-  /** The latest store time at which any request of this owner may still act. */
+  /** The latest `notAfterUs`, in store time, of all requests of this owner. */
   #notAfterUs = 0;
-  /** Requests without an answer yet. */
+  /** How many requests are unanswered. */
   #underWay = 0;
-  /** A request failed, or its connection changed: a copy of it may still arrive. */
+  /** A request failed or its connection changed, so a copy of it may still arrive. */
   #wasUnanswered = false;
   #seenToken: number | undefined;
   #grant: LedgerGrant | null = null;
-  /** The store answered that it knows this owner. */
+  /** Whether the store is known to have this owner, as a waiter or a holder. */
   isEntered = false;
 
   constructor(key: string, claim: Claim, client: ArbiterClient) {
@@ -31,7 +31,7 @@ export class OwnerRequests {
     this.#client = client;
   }
 
-  /** The highest token this client knew when it first asked: the grant has a higher one. */
+  /** The highest token this client knew at its first request. The grant must have a higher one. */
   get seenToken(): number {
     return this.#seenToken ?? 0;
   }
@@ -41,18 +41,18 @@ export class OwnerRequests {
     return this.#wasUnanswered || this.#underWay > 0;
   }
 
-  /** How long the tombstone of a release has to stand; 0 where none is needed. */
+  /** Until when, in store time, the tombstone of a release must last; 0 if none is needed. */
   get tombstoneUs(): number {
-    // A copy may act up to and with `notAfterUs`.
+    // The store still accepts a copy at exactly `notAfterUs`.
     // rule: tombstone-outlives-copies
     return this.mayStillArrive ? this.#notAfterUs + 1 : 0;
   }
 
-  /** The next request. All of them ask for the same: the store knows the owner. */
+  /** Makes the next request. The store recognizes the owner, so repeating a request is safe. */
   next(enqueue: boolean): Acquire {
     const { batcher, grants, metaText, id, runtime } = this.#client;
     const { owner, mode, weight, limit, span, ttlMs, storeTimeoutMs, meta } = this.#claim;
-    // A later answer is of no use: the lease would be over, or the caller has given up.
+    // A later answer is useless: the lease would have expired, or the caller has given up.
     const windowMs = Math.min(ttlMs, storeTimeoutMs);
     const notAfterUs = batcher.time(this.#key).notAfterUs(runtime.clock.nowMs() + windowMs);
     const offerUs = toUs(this.#client.offerMs(ttlMs));
@@ -86,7 +86,7 @@ export class OwnerRequests {
     if (this.#grant) this.#grant.tombstoneUs = this.tombstoneUs;
   }
 
-  /** The owner holds. A push may overtake an answer that is still under way. */
+  /** Keeps `tombstoneUs` of the grant up to date: a push may have overtaken unanswered requests. */
   onGrant(grant: LedgerGrant): void {
     this.#grant = grant;
     grant.tombstoneUs = this.tombstoneUs;

@@ -7,10 +7,10 @@ import type { ArbiterClient } from "./arbiter-client.js";
 import type { Answer } from "./command-batcher.js";
 import { LedgerGrant, ownGrant } from "./ledger-grant.js";
 
-/** The answer to one renewal; `gone`: the grant is over, but has not been ended here yet. */
+/** The result of one renewal. `gone`: the grant is gone, but its `end` has not been called yet. */
 type Outcome = Exclude<Renewal, { type: "ended" }> | ({ readonly type: "gone" } & Loss);
 
-/** Renews grants, finds out whether they still stand, and resumes those of other clients. */
+/** Renews grants, checks whether they still exist, and resumes those of other clients. */
 export class Renewals {
   readonly #client: ArbiterClient;
 
@@ -22,7 +22,7 @@ export class Renewals {
     const grant = ownGrant(given);
     const renewal = await this.#renew(grant, ttlMs);
     if (renewal.type !== "gone") return renewal;
-    // Nothing may rely on the grant from here on, not even until its batch is answered.
+    // End the grant now: nothing may rely on it while the rest of the batch is still unanswered.
     // rule: answered-gone-ends-the-grant
     this.#client.grants.lose(grant, renewal.reason, renewal.detail);
     return { type: "ended" };
@@ -31,7 +31,7 @@ export class Renewals {
   async #renew(grant: LedgerGrant, ttlMs: number): Promise<Outcome> {
     try {
       const { key, claim, deadlineMs } = grant;
-      // A renewal after its deadline could revive a lock that the store may give to another owner.
+      // After the deadline the store may grant the lock to another owner, so do not revive it.
       // rule: no-renewal-is-sent-late
       if (this.#client.runtime.clock.exactMs() >= deadlineMs) {
         return { type: "gone", reason: "expired", detail: "" };
@@ -63,11 +63,11 @@ export class Renewals {
     }
   }
 
-  /** The grant of another client, known by its claim and token; null when it is gone. */
+  /** Takes over the grant of another client, by its claim and token; null if it is gone. */
   async resume(claim: Claim, token: bigint): Promise<LedgerGrant | null> {
     const key = keyOf(claim.space, claim.name);
     const { id, runtime, batcher, grants } = this.#client;
-    // A later answer is of no use: the lease would be over, or the caller has given up.
+    // A later answer is useless: the lease would have expired, or the caller has given up.
     const windowMs = Math.min(claim.ttlMs, claim.storeTimeoutMs);
     const untilMs = runtime.clock.nowMs() + windowMs;
     const resume = { owner: claim.owner, resumedBy: id };
@@ -75,30 +75,30 @@ export class Renewals {
     if (reply.type !== "renewed" || BigInt(reply.token) !== token) return null;
     const deadlineMs = deadlineOf(sentMs, reply.remainingUs / 1000, claim.ttlMs);
     if (runtime.clock.exactMs() >= deadlineMs) return null;
-    // How the acquire of this owner was answered is not known here. It was sent before this call,
-    // so no copy of it acts for longer than a copy of an acquire that would be sent now.
+    // Copies of this owner's acquire may still arrive; only the other client knew. That acquire was
+    // sent before this call, so its copies become invalid before those of an acquire sent now.
     const grant = new LedgerGrant(claim, key, reply, deadlineMs);
     grant.tombstoneUs = batcher.time(key).storeUs(sentMs + windowMs) + 1;
     grants.adopt(grant);
-    // The push of a revocation may have arrived before this client knew the grant.
+    // A revocation may have been pushed before this client knew the grant.
     void this.lookAfter(grant);
     return grant;
   }
 
-  /** Finds out whether a grant was revoked unheard: one more confirm changes nothing, but tells. */
+  /** Checks whether a grant has ended unnoticed, by a confirm, which changes nothing. */
   async lookAfter(grant: LedgerGrant): Promise<void> {
     try {
-      // The deadline is read before the loss ends the grant.
+      // Read the deadline first: `lose` moves it into the past.
       const { key, claim, deadlineMs } = grant;
       const confirm = { type: "confirm", key, owner: claim.owner } as const;
       const { reply } = await this.#client.batcher.send(confirm);
       if (reply.type !== "gone") return;
       this.#client.grants.lose(grant, reply.reason, reply.detail);
-      // A store that lost the grant may have lost its token: this renewal renews nothing, but it
-      // carries the token there.
+      // A store that lost the grant may have lost its token counter too. This renewal renews
+      // nothing, but its `seenToken` makes the store count on from there.
       if (reply.reason !== "revoked") await this.#send(key, { owner: claim.owner }, 0, deadlineMs);
     } catch {
-      // The next renewal asks again.
+      // The next renewal finds out.
     }
   }
 

@@ -3,7 +3,7 @@ import { NO_LIMIT } from "../../rules/fits.js";
 import type { HolderEntry, MarkEntry, View, WaiterEntry } from "../../rules/ledger-command.js";
 import { splitKey } from "../../rules/name.js";
 
-/** The ledger speaks microseconds and plain numbers; people get milliseconds and tokens. */
+/** Converts a view of the ledger, in microseconds and numbers, to milliseconds and `bigint`s. */
 export function lockView(key: string, view: View): LockView {
   return {
     ...splitKey(key),
@@ -22,14 +22,14 @@ export function holderView(entry: HolderEntry): HolderView {
     limit: limit === NO_LIMIT ? null : limit,
     meta: parseMeta(meta),
     heldMs: heldUs / 1000,
-    // Of holders that have expired, a store may not have dropped all yet.
+    // The store may still list holders that have expired.
     remainingMs: Math.max(0, remainingUs / 1000),
   };
 }
 
 /**
- * The time until the store grants free names. A reply without a holder has a time only if the store
- * waits for leases that it may have lost.
+ * How long until the store grants free locks again. A reply without a holder has a due time only if
+ * the store waits for leases that it may have lost to expire.
  */
 export function grantsInMs(reply: { holder: HolderEntry | null; dueUs: number }): number {
   return reply.holder ? 0 : Math.max(0, reply.dueUs / 1000);
@@ -49,7 +49,7 @@ function waiterView({ mode, weight, limit, meta, waitedUs }: WaiterEntry): Waite
   };
 }
 
-/** Other programs may write here too: what is no object is shown, not thrown. */
+/** Parses a meta. Another program may have written it, so text that is not an object is wrapped. */
 function parseMeta(text: string): Meta {
   try {
     const value: unknown = JSON.parse(text);

@@ -6,16 +6,16 @@ import type { ArbiterClient } from "./arbiter-client.js";
 import type { Answer } from "./command-batcher.js";
 import { grantsInMs, holderView } from "./views.js";
 
-/** Waiters further back ask a little later, so that the first one usually finds the lock free. */
+/** Waiters further back in the queue send later, so that the first one usually gets the lock. */
 const STAGGER_MS = 2;
 const MAX_STAGGER_MS = 200;
-/** A heartbeat that failed is repeated soon: three silent periods cost this client its places. */
+/** A failed heartbeat is retried after a quarter period, before the store drops the waiters. */
 const RETRY_PART = 4;
 
 /**
- * Sends heartbeats of this client for one name while any of its acquisitions waits there. Each
- * tells the store that the client lives, and brings grants whose push was lost. One is also sent
- * when the holder in front is due, so that no wait depends on a message alone.
+ * Sends heartbeats of this client for one name while any of its acquisitions waits for it. Each
+ * shows the store that the client is alive, and its answer repeats offers whose push was lost. One
+ * is also sent when the current holder is due to expire, so that no waiter depends on pushes alone.
  */
 export class WaiterHeartbeat implements Limited {
   readonly #key: string;
@@ -23,9 +23,9 @@ export class WaiterHeartbeat implements Limited {
   readonly #waiting = new Set<Acquisition>();
   #periodMs = Number.POSITIVE_INFINITY;
   #staggerMs = 0;
-  /** Counts changes of the set: the answer to an older heartbeat is about an older set. */
+  /** Counts changes of `#waiting`, to detect answers that are about an older set. */
   #changes = 0;
-  /** When to send the next heartbeat, while it is among the limits of the client. */
+  /** When to send the next heartbeat; valid while this is in the limits of the client. */
   dueMs = 0;
   heapIndex = -1;
 
@@ -65,8 +65,8 @@ export class WaiterHeartbeat implements Limited {
   async send(): Promise<void> {
     this.end();
     const changes = this.#changes;
-    // A lost call ends by a timeout that is longer than the store waits for a heartbeat, so the
-    // next heartbeat does not wait for its answer.
+    // Schedule the next heartbeat without waiting for this answer: the timeout of a lost call is
+    // longer than the store waits for a heartbeat.
     // rule: unanswered-heartbeat-is-repeated
     this.#wakeIn(this.#periodMs);
     const { id, batcher } = this.#client;
@@ -76,7 +76,7 @@ export class WaiterHeartbeat implements Limited {
         changes,
       );
     } catch (error) {
-      // Each acquisition has its own limit for the silence of the store.
+      // Other failures are left to the silence limit of each acquisition.
       if (isFinal(error)) {
         for (const acquisition of [...this.#waiting]) acquisition.onRefusal(error);
       }
@@ -91,8 +91,8 @@ export class WaiterHeartbeat implements Limited {
     this.#client.acquisitions.onHeartbeatReply(this.#key, answer);
     this.#hear(reply);
     if (reply.more) return this.#wakeIn(0);
-    // The store lost places of this client, by a restart or after too long a silence: each
-    // acquisition asks for its place again.
+    // The store has fewer waiters of this client than there are, after a restart or a long silence.
+    // Each acquisition asks again to rejoin the queue.
     // rule: lost-places-are-asked-for-again
     if (isSameSet && reply.waiting + reply.grants.length < this.#waiting.size) {
       for (const acquisition of this.#waiting) acquisition.ask();
@@ -123,7 +123,7 @@ export class WaiterHeartbeat implements Limited {
   }
 }
 
-/** The heartbeats of this client, one for each name that it waits at. */
+/** The heartbeats of this client, one for each name that it waits for. */
 export class Heartbeats {
   readonly #client: ArbiterClient;
   readonly #byKey = new Map<string, WaiterHeartbeat>();
@@ -132,7 +132,7 @@ export class Heartbeats {
     this.#client = client;
   }
 
-  /** The acquisition is in the queue: keeps its place, and asks again when the holder is due. */
+  /** Keeps a queued acquisition in the queue, and asks again when the holder is due to expire. */
   keep(acquisition: Acquisition, ahead: number | null, dueMs: number): void {
     const { key } = acquisition;
     let heartbeat = this.#byKey.get(key);
@@ -150,7 +150,7 @@ export class Heartbeats {
     if (heartbeat.isIdle) this.#byKey.delete(acquisition.key);
   }
 
-  /** Pushes may have been missed: asks at every name what became of its waiters. */
+  /** Sends a heartbeat for every name, because pushes may have been missed. */
   sendAll(): void {
     for (const heartbeat of this.#byKey.values()) void heartbeat.send();
   }

@@ -9,9 +9,9 @@ const RETRY_MS = 50;
 const NOT_STARTED = (): void => {};
 
 /**
- * The release of one owner, repeated until it is answered or its time is over. The caller hears of
- * it by then; a request that is under way at that moment still gets its answer. It is the command
- * itself, which is the same each time.
+ * The release of one owner, repeated until it is answered or its time is up. The caller gets the
+ * result by then; a request that is pending at that moment still handles its answer. The object is
+ * also the command that is sent, which is the same each time.
  */
 export class Withdrawal implements Release, Recipient<Release>, Limited {
   readonly type = "release";
@@ -22,7 +22,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
   readonly #startMs: number;
   readonly #limitMs: number;
   readonly #client: ArbiterClient;
-  /** The token of the lease, which its mark has as well; null without a mark. */
+  /** The token of the lease, which its mark also has; null without a mark. */
   readonly #token: bigint | null;
   #resolve: (wasHeld: boolean) => void = NOT_STARTED;
   #reject: (error: unknown) => void = NOT_STARTED;
@@ -53,7 +53,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
     return this.#startMs + this.#limitMs;
   }
 
-  /** With `limits`, the caller hears of it in time whatever the store does. */
+  /** With `limits`, the caller gets a result in time, whatever the store does. */
   start(
     resolve: (wasHeld: boolean) => void,
     reject: (error: unknown) => void,
@@ -64,7 +64,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
     this.#limits = limits;
     this.#client.releases.add(this.key);
     this.#send();
-    // The first call ends by its own time-out.
+    // Otherwise the timeout of the first call comes first.
     if (this.#limitMs < CALL_TIMEOUT_MS && !this.#isOver) limits?.add(this);
   }
 
@@ -75,8 +75,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
     if (reply.more) handoffChecks.serveMore(key);
     if (keep && !reply.held && (resent || this.#failures > 0)) return this.#lookForMark(keep);
     this.#leave();
-    // An owner that is absent after a try of unknown outcome was released by that try: no other
-    // owner can have taken the lock before.
+    // If the owner is absent after a try with unknown outcome, that try released it.
     // rule: repeated-release-was-ours
     this.#resolve(reply.held || resent || this.#failures > 0);
   }
@@ -106,14 +105,14 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
   }
 
   /**
-   * The owner is absent after a try of unknown outcome. If that try released the owner, its mark is
-   * there. If the lease was revoked, or expired while this process was stopped, there is no mark of
-   * it: then the work may be run again, and the caller must know.
+   * Checks for the mark when the owner is absent after a try with unknown outcome. If that try
+   * released the owner, the mark is there. If the lease was revoked or expired before, there is no
+   * mark: the work may run again, and the caller must know.
    */
   #lookForMark({ ttlUs }: NonNullable<Release["keep"]>): void {
     if (this.#isDue) return this.#leave();
     const keptMs = this.#client.runtime.clock.nowMs() - this.#startMs;
-    // A mark may have ended since.
+    // The mark may have expired since.
     if (keptMs * 1000 >= ttlUs) return this.#end(true);
     if (this.heapIndex < 0) this.#limits?.add(this);
     const recipient: Recipient<Inspect> = {
@@ -138,7 +137,7 @@ export class Withdrawal implements Release, Recipient<Release>, Limited {
   }
 }
 
-/** How many releases of each name are unanswered: shared locks may have several at a time. */
+/** Counts the unanswered releases of each name. Shared locks may have several at a time. */
 export class UnansweredReleases {
   readonly #counts = new Map<string, number>();
 
