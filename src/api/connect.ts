@@ -41,7 +41,7 @@ async function openInThread(url: string): Promise<Store> {
     const rule = "must be false for memory:, whose locks live in this very thread";
     throw new InvalidOptionError("thread", true, rule);
   }
-  // Few programs need it.
+  // Imported on demand, because few programs need it.
   const { openThreadStore } = await import("../thread/thread-store.js");
   return openThreadStore(url);
 }

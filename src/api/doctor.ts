@@ -22,9 +22,9 @@ const SAMPLE_MS = 10;
 
 /** The state of this process. */
 interface ProcessFacts {
-  /** 99 of 100 timers of this process are at most this late. */
+  /** The 99th percentile of the delay of timers in this process. */
   readonly loopDelayMs: number;
-  /** A separate thread renews the leases of this process. */
+  /** Whether a separate thread renews the leases of this process. */
   readonly hasRenewer: boolean;
 }
 
@@ -50,7 +50,7 @@ export const processChecks: readonly Check<ProcessFacts>[] = [
   }),
 ];
 
-/** A store settles within ten seconds by itself; one that does not is ended here. */
+/** Limits `Store.examine`, in case a store breaks its own limit of ten seconds. */
 const STORE_MS = 12_000;
 const EXAMPLE = "must be an object: { ttlMs, signal }";
 
@@ -95,7 +95,7 @@ export class Doctor {
   }
 }
 
-/** Starts to measure; the returned function ends the measurement and returns the delay. */
+/** Starts measuring. The returned function stops measuring and returns the delay. */
 function measureLoopDelay(): () => number {
   const histogram = monitorEventLoopDelay({ resolution: SAMPLE_MS });
   histogram.enable();

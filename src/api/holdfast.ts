@@ -28,23 +28,23 @@ import { NO_LIMIT } from "../rules/fits.js";
 import type { Space } from "../rules/name.js";
 import { Inspection, type ListOptions, type RevokeOptions } from "./inspection.js";
 
-/** Two locks on one name: many readers, or one writer. */
+/** A pair of locks with one name: many readers, or one writer. */
 export interface ReadWriteLock {
   /** The name that both locks share. */
   readonly name: string;
-  /** Held by any number of readers at a time, while there is no writer. */
+  /** The read lock. Any number of readers can hold it while there is no writer. */
   readonly read: Lock;
-  /** Held by one writer alone. */
+  /** The write lock. One writer holds it, and no reader. */
   readonly write: Lock;
 }
 
 const SHARED = "shared locks";
 const EXCLUSIVE = "exclusive locks";
-/** The stores that lack no kind of lock. */
+/** The stores that support every kind of lock. */
 const COMPLETE_STORES = "memory, file, redis, postgres, etcd and zookeeper";
 
 /**
- * Binds a store to defaults, and gives out locks. A store belongs to one Holdfast.
+ * Creates locks that live in a store and share default options. Each store belongs to one Holdfast.
  *
  * @example
  * import { Holdfast } from "holdfast";
@@ -71,7 +71,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * One holder at a time.
+   * Returns a lock with one holder at a time.
    *
    * @example
    * await locks.mutex("invoice:42").run((lease) => save(lease.token));
@@ -81,7 +81,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Many readers or one writer; a waiting writer stops new readers, so it is never starved.
+   * Returns a read lock and a write lock: many readers or one writer. New readers queue behind a
+   * waiting writer, so writers never starve.
    *
    * @example
    * const catalog = locks.readWrite("catalog");
@@ -97,7 +98,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * At most `limit` permits at a time.
+   * Returns a semaphore, of which at most `limit` permits are held at a time.
    *
    * @example
    * const smtp = locks.semaphore("smtp", 10);
@@ -110,7 +111,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Several locks of this Holdfast, all or nothing; a name stands for its mutex.
+   * Returns a lock that holds several locks of this Holdfast, all or none. A name means its mutex.
    *
    * @example
    * await locks.all(["account:1", "account:2"]).run((leases) => {
@@ -126,7 +127,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * One leader among all candidates. A candidate waits for ever unless `waitMs` is given here.
+   * Returns an election of one leader among all candidates. A candidate waits forever unless
+   * `waitMs` is given here.
    *
    * @example
    * await locks.election("indexer").lead(async (lease) => {
@@ -164,7 +166,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Begins a `once` whose work ends elsewhere: in a callback, a later request, another function.
+   * Starts a `once` whose work ends elsewhere: in a callback, a later request, another function.
    *
    * @example
    * await using run = await locks.beginOnce("report:2026-11-16", { keepMs: 86_400_000 });
@@ -179,7 +181,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * The holders and the waiters of a lock, as the store sees them now.
+   * Returns the current holders and waiters of a lock.
    *
    * @example
    * const { holders, waiters } = await locks.inspect("invoice:42");
@@ -190,7 +192,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * All locks in use whose names begin with `prefix`.
+   * Lists all locks in use whose names begin with `prefix`.
    *
    * @example
    * for await (const { name, holders } of locks.list({ prefix: "invoice:" })) {
@@ -202,10 +204,10 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Circles of leases that wait for each other, as the store shows them at this moment: calls that
-   * wait inside a `run` of another lock. A lock that was taken by `acquire` is not seen, nor is a
-   * wait in a store that knows no waiters (redlock); of several calls of another process that take
-   * turns, only the first is.
+   * Finds circles of leases that currently wait for each other, because calls wait for a lock
+   * inside a `run` of another lock. Locks taken by `acquire` are not seen, nor are waits in a store
+   * without a queue (redlock). If several calls of another process take turns on one grant, only
+   * the first is seen.
    *
    * @example
    * for (const { steps } of await locks.findDeadlocks()) {
@@ -217,7 +219,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Ends the lease with this token, in whichever process; false when it is over already.
+   * Ends the lease with this token, in any process. Returns false if it has already ended.
    *
    * @example
    * const [holder] = (await locks.inspect("deploy")).holders;
@@ -228,7 +230,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Continues a lease that another process handed over; null when it is over.
+   * Takes over a lease that another process detached. Returns null if the lease has ended.
    *
    * @example
    * const resumed = await locks.resume(lease.detach());
@@ -242,7 +244,7 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * The leases of this client, detached ones excepted.
+   * Returns the leases of this client, except detached ones.
    *
    * @example
    * for (const lease of locks.held()) console.log(lease.name, lease.remainingMs());
@@ -252,26 +254,26 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Judges this deployment for locks: the store, its configuration and this process.
+   * Checks this deployment for problems: the store, its configuration and this process.
    *
    * @example
    * const { findings } = await locks.examine();
    * for (const { severity, what } of findings) if (severity === "danger") console.error(what);
    */
   async examine(options?: ExamineOptions): Promise<Examination> {
-    // Few programs examine anything.
+    // Imported on demand, because few programs need it.
     const { Doctor } = await import("./doctor.js");
     return new Doctor(this.#client, this.#defaults.ttlMs).examine(options);
   }
 
   /**
-   * Ends all waits, releases what is held, stops all timers. Calling it again waits for the first.
+   * Ends all waits, releases all leases and stops all timers. Another call waits for the first one.
    */
   close(): Promise<void> {
     return this.#client.close();
   }
 
-  /** As `close`, at the end of an `await using` block. */
+  /** Calls `close` at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

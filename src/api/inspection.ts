@@ -12,7 +12,7 @@ import { reasonProblem } from "../rules/reason.js";
 
 /** Which lease to end, and why. */
 export interface RevokeOptions {
-  /** The token of the lease to end: a newer one is left alone. */
+  /** The token of the lease to end. A newer lease of the same name is not affected. */
   readonly token: bigint;
   /** Shown to the holder and in logs; at most 1,024 bytes. */
   readonly reason: string;
@@ -20,7 +20,7 @@ export interface RevokeOptions {
 
 /** Which names to list. */
 export interface ListOptions {
-  /** The text that the names begin with. Default: all names. */
+  /** Lists only names that begin with this text. Default: all names. */
   readonly prefix?: string | undefined;
   /** Default `"lock"`. */
   readonly space?: Space | undefined;
@@ -29,7 +29,7 @@ export interface ListOptions {
 const LIST_EXAMPLE = 'must be an object: { prefix: "invoice:" }';
 const REVOKE_EXAMPLE = "must be an object: { token, reason }";
 
-/** Shows the locks of a store as the store sees them, and ends leases of any process. */
+/** Shows the state of locks in a store, and ends leases of any process. */
 export class Inspection {
   readonly #client: LeaseClient;
 

@@ -5,11 +5,11 @@ import type { Space } from "../rules/name.js";
 /** The kind of lock that a call asked for. A resumed lease of a write side counts as a `mutex`. */
 export type LockKind = "mutex" | "read" | "write" | "semaphore" | "election" | "once";
 
-/** The part that all events of locks share. No owner id and no handle: events end up in logs. */
+/** The common part of all lock events. Has no owner id and no handle, because events get logged. */
 export interface LockEvent {
   /** The name of the lock. */
   readonly name: string;
-  /** Tells a lock from an election and a once of the same name. */
+  /** Separates locks, elections and onces that have the same name. */
   readonly space: Space;
   /** The name of the store, such as `redis`. */
   readonly store: string;
@@ -17,7 +17,7 @@ export interface LockEvent {
   readonly namespace: string;
 }
 
-/** A lock as a call asked for it. */
+/** The lock that a call asked for. */
 export interface RequestEvent extends LockEvent {
   /** The kind of lock that the call asked for. */
   readonly kind: LockKind;
@@ -28,25 +28,25 @@ export interface RequestEvent extends LockEvent {
 }
 
 /**
- * An event in the life of one lease. `holdfast:held` carries it as it is: a lease began, by an
- * acquisition or by `resume`. It ends by a release, a loss or `detach`.
+ * An event of one lease. On `holdfast:held` it means that the lease began, by an acquisition or
+ * `resume`. A lease ends with a release, a loss or `detach`.
  */
 export interface LeaseEvent extends RequestEvent {
-  /** The fencing token of the lease: the same in all its events. */
+  /** The fencing token of the lease, the same in all its events. */
   readonly token: bigint;
 }
 
-/** The context of `holdfast:acquire`, a tracing channel: filled in until the acquisition ends. */
+/** The context of the tracing channel `holdfast:acquire`. Complete when the acquisition ends. */
 export interface AcquireEvent extends RequestEvent {
-  /** How the acquisition ended; missing until it did. `busy`: a call that does not wait. */
+  /** How the acquisition ended. `busy`: the lock was held, and the call does not wait. */
   outcome?: "granted" | "busy" | "timeout" | "aborted" | "error";
   /** The time from the call to its end. */
   waitedMs?: number;
-  /** The token of the lease, where it was granted. */
+  /** The token of the lease, if it was granted. */
   token?: bigint;
-  /** The holder in the way when the call was queued or refused; null where it is not known. */
+  /** The holder that blocked the call when it was queued or refused; null if unknown. */
   holder?: HolderView | null;
-  /** How many waiters stood ahead when the call was queued; null where it is not known. */
+  /** How many waiters were ahead when the call was queued; null if unknown. */
   ahead?: number | null;
   /**
    * A subscriber to `start` may set it, in the format of W3C Trace Context. The claim carries it in
@@ -56,51 +56,51 @@ export interface AcquireEvent extends RequestEvent {
 }
 
 /**
- * The context of `holdfast:run`, a tracing channel around `run`, `tryRun`, `once` and `lead`: from
- * before the lock is asked for until it is given back. The value of the body is not in it.
+ * The context of the tracing channel `holdfast:run` around `run`, `tryRun`, `once` and `lead`, from
+ * before the acquisition until after the release. Does not contain the value of the body.
  */
 export interface RunEvent extends Omit<RequestEvent, "kind"> {
-  /** The kind of lock; `all` for several together. */
+  /** The kind of lock; `all` for several locks together. */
   readonly kind: LockKind | "all";
   /** `not_run`: the lock was not acquired, or the work of a `once` was done. `failed`: it threw. */
   outcome?: "done" | "failed" | "lost" | "not_run";
-  /** Set when the body starts, by each term of `lead` anew; a run of `all` has none. */
+  /** Set when the body starts, and again in each term of `lead`. A run of `all` has none. */
   token?: bigint;
   /**
-   * A subscriber to `start` may set it, to make a context of its own active in the run. It must
-   * call `run` at once, and return its promise.
+   * A subscriber to `start` may set this to run the call in its own async context. The function
+   * must call `run` immediately and return its promise.
    */
   around?: (run: () => Promise<void>) => Promise<void>;
 }
 
 /**
- * A renewal was answered, or was not: `failed` comes as soon as the store refused it or was silent
- * for a quarter of the time left, and again with each further try. One `renewed` for all tries.
+ * A renewal succeeded or failed. `failed` is published when the store refuses a try or is silent
+ * for a quarter of the time left, once for each try. `renewed` is published once for all tries.
  */
 export interface RenewEvent extends LeaseEvent {
-  /** `failed`: no answer yet; it is tried again until the deadline. */
+  /** `failed`: not confirmed; Holdfast retries until the deadline. */
   readonly outcome: "renewed" | "failed";
   /** How long the lease can be relied on without a further renewal. */
   readonly remainingMs: number;
-  /** How long the lease could have been relied on without this renewal, when it was answered. */
+  /** How long the lease had left, without this renewal, when the renewal was answered. */
   readonly spareMs: number;
   /** How long the store keeps the lease after a renewal. */
   readonly ttlMs: number;
-  /** The error of the store, where the renewal failed. */
+  /** The store's error, if the renewal failed. */
   readonly error?: unknown;
 }
 
-/** A lease was given back. */
+/** A lease was released. */
 export interface ReleaseEvent extends LeaseEvent {
   /** The time from the grant to the release. */
   readonly heldMs: number;
-  /** `failed`: the store could not be told in time; the grant ends by its expiry. */
+  /** `failed`: the store did not confirm the release in time; the grant ends when it expires. */
   readonly outcome: "released" | "lost" | "failed";
-  /** The error of the store, where the release failed. */
+  /** The store's error, if the release failed. */
   readonly error?: unknown;
 }
 
-/** A lease was detached: from now on its end is the affair of the process that resumes it. */
+/** A lease was detached. From now on the process that resumes it publishes its events. */
 export interface DetachedEvent extends LeaseEvent {
   /** The time from the grant to the call of `detach`. */
   readonly heldMs: number;
@@ -114,21 +114,21 @@ export interface LostEvent extends LeaseEvent {
   readonly heldMs: number;
 }
 
-/** The lock went straight to the next waiter: within this process, or here from another one. */
+/** A waiter of this process got the lock directly from the previous holder. */
 export interface HandoffEvent extends LeaseEvent {
-  /** Passed on within this process, without asking the store. */
+  /** Whether the previous holder was in this process, so that the store was not asked. */
   readonly isLocal: boolean;
 }
 
-/** This process revoked a lease, of its own or of another process. */
+/** This process revoked a lease of any process. */
 export interface RevokedEvent extends LockEvent {
-  /** The token that `revoke` was given. */
+  /** The token that was passed to `revoke`. */
   readonly token: bigint;
-  /** The reason that `revoke` was given. */
+  /** The reason that was passed to `revoke`. */
   readonly reason: string;
 }
 
-/** The store skipped data that Holdfast did not write, in a message that no call waited for. */
+/** The store skipped a message that no call waited for, because Holdfast did not write its data. */
 export interface ForeignEvent {
   /** The name of the store, such as `redis`. */
   readonly store: string;
@@ -138,27 +138,27 @@ export interface ForeignEvent {
   readonly error: unknown;
 }
 
-/** The store cannot push messages to this process, so waiters ask it often. Told once per store. */
+/** The store cannot push messages to this process, so waiters poll it. Published once per store. */
 export interface PollingEvent {
   /** The name of the store, such as `postgres`. */
   readonly store: string;
   /** The namespace of the store; empty where it has none. */
   readonly namespace: string;
-  /** The longest time between two questions of a waiter. */
+  /** The longest time between two polls. */
   readonly everyMs: number;
 }
 
-/** The server can break a promise of the store. Published once per store, at its first use. */
+/** The server may break a guarantee of the store. Published once per store, at its first use. */
 export interface WarningEvent {
   /** The name of the store, such as `etcd`. */
   readonly store: string;
   /** The namespace of the store; empty where it has none. */
   readonly namespace: string;
-  /** Names the warning: the same in every version. */
+  /** The stable code of the warning. */
   readonly code: string;
-  /** The effect on locks, and its cause. */
+  /** What happens to locks, and why. */
   readonly message: string;
-  /** The way to avoid it. */
+  /** How to avoid it. */
   readonly remedy: string;
 }
 

@@ -1,16 +1,16 @@
 /**
  * Foreign data: bytes in a store that this package did not write or cannot read.
  *
- * Bytes of a store enter this process in two ways. The reply to a call is decoded by functions that
- * throw `Unreadable`, and `foreignData` makes the `StoreError` of that one call out of it. A
- * message that no caller waits for is handled under `guarded`, which throws nothing into the host:
- * it publishes the failure on `holdfast:foreign`.
+ * Bytes of a store reach this process in two ways. The reply to a call is decoded by functions that
+ * throw `Unreadable`, which `foreignData` turns into the `StoreError` of that call. A message that
+ * no caller waits for is handled under `guarded`, which does not throw but publishes the failure on
+ * `holdfast:foreign`.
  */
 import { InternalError, StoreError } from "../errors/index.js";
 import type { ForeignEvent } from "./events.js";
 import { events } from "./publish.js";
 
-/** Thrown by decoding functions; their caller knows where the data is. */
+/** Thrown by decoding functions, whose callers add where the data is. */
 export class Unreadable extends Error {
   constructor(expected: string) {
     super(`expected ${expected}`);
@@ -18,7 +18,7 @@ export class Unreadable extends Error {
   }
 }
 
-/** A whole number from 0 that is exact, as a number or in decimal digits. */
+/** Parses a safe integer, zero or more, given as a number or in decimal digits. */
 export function whole(value: unknown): number {
   const number = typeof value === "string" && DIGITS.test(value) ? Number(value) : value;
   if (!Number.isSafeInteger(number) || (number as number) < 0) {
@@ -34,7 +34,7 @@ export function text(value: unknown): string {
   return value;
 }
 
-/** One of a few known values. */
+/** Checks that the value is one of the known ones. */
 export function oneOf<const T>(known: readonly T[], value: unknown): T {
   if (!known.includes(value as T)) throw new Unreadable(`one of ${known.join(", ")}`);
   return value as T;
@@ -52,7 +52,7 @@ export function record(value: unknown): Readonly<Record<string, unknown>> {
   throw new Unreadable("an object");
 }
 
-/** The error of a call that met foreign data. A repeated call would meet the same data. */
+/** The error of a call that found foreign data. It is final: a retry would find the same data. */
 export function foreignData(where: string, cause?: unknown): StoreError {
   const why = cause instanceof Unreadable ? ` (${cause.message})` : "";
   const error = new StoreError(
@@ -64,7 +64,7 @@ export function foreignData(where: string, cause?: unknown): StoreError {
   return error;
 }
 
-/** The error of a call whose reply could not be used: a broken rule of our own stays what it is. */
+/** The error of a call whose reply could not be used. An `InternalError` is returned as it is. */
 export function replyError(where: string, cause: unknown): StoreError | InternalError {
   return cause instanceof InternalError ? cause : foreignData(where, cause);
 }
@@ -82,7 +82,7 @@ export function reportForeign(store: string, where: string, error: unknown): voi
   events.foreign.publish({ store, where, error } satisfies ForeignEvent);
 }
 
-/** Wraps a handler of messages, so that it neither throws nor rejects into the host. */
+/** Wraps a message handler so that it neither throws nor rejects. */
 export function guarded<Args extends unknown[]>(
   store: string,
   where: string,

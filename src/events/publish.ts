@@ -18,7 +18,7 @@ import {
   type RunEvent,
 } from "./events.js";
 
-/** With no subscriber an event costs one look at `hasSubscribers`. */
+/** The channels. Without subscribers, an event costs one check of `hasSubscribers`. */
 export const events: {
   readonly run: TracingChannel<unknown, RunEvent>;
   readonly acquire: TracingChannel<unknown, AcquireEvent>;
@@ -38,8 +38,8 @@ export const events: {
 };
 
 /**
- * The fields of a lock that events carry. A class, and not a copy of an object with a `toJSON` of
- * its own: events are made for every acquisition.
+ * The fields of a lock that events carry. A class, because events are made for every acquisition,
+ * and a shared `toJSON` is cheaper than one per object.
  */
 class Description implements RequestEvent {
   readonly name: string;
@@ -70,15 +70,15 @@ interface NamedRequest extends Request {
   readonly space: Space;
 }
 
-/** The beginning of an event about a lock; more fields may be assigned to it. */
+/** Creates an event about a lock, to which the caller may assign more fields. */
 export function describe(store: Store, kind: LockKind, request: NamedRequest): RequestEvent {
   return new Description(store, kind, request);
 }
 
 /**
- * The async context of the call that is made now. A timer or a socket runs in the context of the
- * call that opened it, which may belong to another request. An event that is published from there
- * needs the context of its own call. Undefined while no event has subscribers.
+ * Captures the async context of the current call; undefined if no event has subscribers. Timers and
+ * sockets run in the context of the call that created them, which may belong to another request, so
+ * events published from there must be published in the context of their own call.
  */
 export function callContext(): CallContext | undefined {
   const { held, renew, lost, handoff } = events;
@@ -87,10 +87,10 @@ export function callContext(): CallContext | undefined {
   return isNeeded ? new AsyncResource("HOLDFAST_CALL") : undefined;
 }
 
-/** A context outside of all calls: for leases acquired before the first subscriber came. */
+/** A context outside all calls, for leases acquired before there was a subscriber. */
 export const NO_CALL: CallContext = new AsyncResource("HOLDFAST_NO_CALL");
 
-/** Publishes in the context of a call, or outside of all calls. */
+/** Publishes in the context of a call, or outside all calls. */
 export function publishIn(context: CallContext | undefined, to: Channel, event: object): void {
   (context ?? NO_CALL).runInAsyncScope(() => to.publish(event));
 }

@@ -1,6 +1,6 @@
 /**
- * Several locks at once: all or nothing. Members are taken one after the other in the order of the
- * bytes of their names, which everybody keeps, so no two can wait for each other in a circle.
+ * Several locks at once, all or none. Every caller acquires the members one by one in the byte
+ * order of their names, so callers cannot wait for each other in a circle.
  */
 import { present } from "../errors/assert.js";
 import {
@@ -30,25 +30,25 @@ import { runInScopes } from "./run-scopes.js";
 import type { Releasable } from "./run-under.js";
 import { tracedRun } from "./traced-run.js";
 
-/** Leases that live and end together. Tokens are per name: there is no single one. */
+/** Leases that are held and released together. Each name has its own token. */
 export interface LeaseSet extends AsyncDisposable {
-  /** One lease for each lock, in the order of the bytes of their names. */
+  /** One lease for each lock, in the byte order of their names. */
   readonly leases: readonly Lease[];
-  /** Aborts when the first of them is lost. */
+  /** Aborts when the first lease is lost. */
   readonly signal: AbortSignal;
   /** `lost` as soon as one lease is lost, `released` as soon as one is released. */
   readonly state: "held" | "released" | "lost";
   /** The fencing token of one of the names. */
   tokenOf(name: string): bigint;
-  /** How long all of them can be relied on without a further renewal. */
+  /** How long all leases can be relied on without another renewal. */
   remainingMs(): number;
-  /** Throws `LeaseLostError` unless all of them are held at this moment. */
+  /** Throws `LeaseLostError` unless all leases are held at this moment. */
   assertHeld(): void;
-  /** Renews all of them now, for `ttlMs` or for the same time again. */
+  /** Renews all leases now, for `ttlMs` or, by default, for the same time again. */
   renew(ttlMs?: number): Promise<void>;
-  /** True when all of them were held until now. */
+  /** Releases all leases. Returns true if all of them were held until now. */
   release(): Promise<boolean>;
-  /** For `JSON.stringify`: the state, and each lease as it shows itself. */
+  /** For `JSON.stringify`: the state, and the JSON of each lease. */
   toJSON(): Record<string, unknown>;
 }
 
@@ -117,7 +117,7 @@ export class AllLock implements Lock<LeaseSet> {
   readonly #defaults: AcquireOptions;
   readonly #base: Options;
 
-  /** `defaults` go to every member, over its own; `base` says how long to wait otherwise. */
+  /** `defaults` override those of every member; `base` has the times that they do not set. */
   constructor(
     client: LeaseClient,
     locks: readonly Lock<unknown>[],
@@ -154,7 +154,7 @@ export class AllLock implements Lock<LeaseSet> {
     return aboutLock(this.name, this.#client.store.name, check);
   }
 
-  /** Its members as they are within this set: with its defaults over their own. */
+  /** The members, with the defaults of this set over their own. */
   #membersAsSet(): readonly StoreLock[] {
     return this.members.map((member) => member.with(this.#defaults));
   }
@@ -201,7 +201,7 @@ export class AllLock implements Lock<LeaseSet> {
     return tracedRun(this.#client.store, () => target, body, run);
   }
 
-  /** Waits only for `waitMs` of the call. */
+  /** Acquires without waiting, unless the call itself gives `waitMs`. Ignores its default. */
   async #try(given: AcquireOptions): Promise<HeldSet | { readonly holder: BlockedBy | null }> {
     const { waitMs, ...options } = this.#known(given);
     try {
@@ -225,7 +225,7 @@ export class AllLock implements Lock<LeaseSet> {
     return runInScopes(this.#client, held, (parts) => new HeldSet(parts), body);
   }
 
-  /** An option that is given as undefined is not given. */
+  /** Merges the given options over the defaults. Ignores options that are undefined. */
   #over(given: AcquireOptions): AcquireOptions {
     const entries = Object.entries(this.#known(given)).filter(([, value]) => value !== undefined);
     return { ...this.#defaults, ...Object.fromEntries(entries) };
@@ -250,7 +250,7 @@ export class AllLock implements Lock<LeaseSet> {
           .catch((error) => inTotal(waitMs, error));
       }, endMs);
       if (set?.state === "held") return set;
-      // A lease was lost while the next lock was waited for: begin again while there is time.
+      // A lease was lost while waiting for the next lock: start over if there is time.
       if (set) await this.#releaseAll(set.leases, endMs);
       if (clock.nowMs() >= untilMs) {
         throw new AcquireTimeoutError(waitMs, null, { lockName: this.name });
@@ -258,7 +258,7 @@ export class AllLock implements Lock<LeaseSet> {
     }
   }
 
-  /** Takes the members in order; when one fails, nothing is kept. The call ends at `endMs`. */
+  /** Acquires the members in order, and releases them if one fails. The call ends at `endMs`. */
   async #gather(
     take: (member: StoreLock) => Promise<Lease | null>,
     endMs: number,
@@ -279,7 +279,7 @@ export class AllLock implements Lock<LeaseSet> {
     return null;
   }
 
-  /** A store that is silent gets the releases after the end of the call. */
+  /** Waits for the releases until `endMs`; if the store is silent, they go on after that. */
   async #releaseAll(leases: readonly Lease[], endMs: number): Promise<void> {
     if (leases.length === 0) return;
     const { clock, timers } = this.#client.store.runtime;
@@ -289,7 +289,7 @@ export class AllLock implements Lock<LeaseSet> {
   }
 }
 
-/** Which member was in the way, and how long all of them were waited for. */
+/** Names the blocked member in the error, with the total time of the wait. */
 function inTotal(waitMs: number, error: unknown): never {
   if (!(error instanceof AcquireTimeoutError)) throw error;
   const { holder, lockName, store, isOwn } = error;

@@ -1,7 +1,7 @@
 /**
- * Circles of waits, between processes too. A call that waits inside a `run` of another lock names
- * that lock and its token in its meta. So the views of all locks show which lease waits for which:
- * a lease waits for the holders of every lock that is asked for inside its `run`.
+ * Finds circles of waits, also between processes. A call that waits inside a `run` of another lock
+ * names that lock and its token in its meta. So the views of all locks show which lease waits for
+ * which: a lease waits for the holders of every lock that is requested inside its `run`.
  */
 
 import type { HolderView, LockView, Meta } from "../contract/store.js";
@@ -12,9 +12,9 @@ import { withJson } from "../rules/json.js";
 export interface DeadlockStep {
   /** The name of the lock that this lease holds. */
   readonly name: string;
-  /** The token of this lease: `revoke` takes it, to break the circle here. */
+  /** The token of this lease. Pass it to `revoke` to break the circle here. */
   readonly token: bigint;
-  /** The `meta` of the holder: which process it is. */
+  /** The `meta` of the holder, which identifies its process. */
   readonly meta: Meta;
   /** The name of the lock that it waits for, which the next step holds. */
   readonly waitsFor: string;
@@ -22,24 +22,24 @@ export interface DeadlockStep {
 
 /** Leases that wait for each other: each waits for a lock that the next one holds. */
 export interface Deadlock {
-  /** In the order of the circle: the last step waits for the first. */
+  /** The steps, in the order of the circle; the last one waits for the first. */
   readonly steps: readonly DeadlockStep[];
 }
 
-/** A lease that is held, and the locks that are asked for inside its `run`. */
+/** A lease that is held, and the locks that are requested inside its `run`. */
 interface Holding {
   readonly name: string;
   readonly holder: HolderView;
   readonly waitsFor: Set<string>;
 }
 
-/** Calls that wait for a turn within this process, which the store does not know of. */
+/** A call that waits for a turn within this process, which the store does not know about. */
 export interface LocalWait {
   readonly name: string;
   readonly inside: Iterable<Enclosing>;
 }
 
-/** Each circle once, however many waits are part of it. */
+/** Returns each circle once, however many waits are part of it. */
 export function deadlocksOf(views: readonly LockView[], local: Iterable<LocalWait>): Deadlock[] {
   const holdings = new Map<string, Holding[]>();
   for (const { name, holders } of views) {
@@ -69,7 +69,7 @@ export function deadlocksOf(views: readonly LockView[], local: Iterable<LocalWai
   return found;
 }
 
-/** Depth first, along a path: a lease that is on the path already closes a circle. */
+/** Depth-first search. A lease that is already on the path closes a circle. */
 function circleFrom(
   start: Holding,
   holdings: ReadonlyMap<string, readonly Holding[]>,
@@ -107,7 +107,7 @@ function stepOf({ name, holder }: Holding, next: Holding | undefined): DeadlockS
   return withJson({ name, token, meta, waitsFor: next?.name ?? name });
 }
 
-/** Turns of one process share a grant and count its tokens up: the grant is the last one below. */
+/** Finds the grant of a token: the one with the highest token that is not above it. */
 function holdingOf(holdings: readonly Holding[], token: bigint): Holding | undefined {
   let found: Holding | undefined;
   for (const holding of holdings) {
@@ -117,7 +117,7 @@ function holdingOf(holdings: readonly Holding[], token: bigint): Holding | undef
   return found;
 }
 
-/** The runs around a waiter, by its meta. Meta may come from any program: it is checked. */
+/** The runs around a waiter, from its meta. Checks it, because any program may have written it. */
 function enclosingOf({ inside }: Meta): { readonly name: string; readonly token: bigint }[] {
   if (!Array.isArray(inside)) return [];
   return inside.flatMap((one: unknown) => {

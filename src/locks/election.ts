@@ -11,9 +11,9 @@ import { tracedRun } from "./traced-run.js";
 
 const RETRY_MS = 1_000;
 
-/** The leader, as the store last said. */
+/** The leader, when the store was last asked. */
 export interface Leader {
-  /** The fencing token of its lease: it rises with every change of the leader. */
+  /** The fencing token of its lease, which rises with every change of leader. */
   readonly token: bigint;
   /** Its `meta`: `host`, `pid` and `label`, unless that process chose otherwise. */
   readonly meta: Meta;
@@ -21,20 +21,20 @@ export interface Leader {
   readonly heldMs: number;
 }
 
-/** How `observe` looks, and when it ends. */
+/** The options of `observe`. */
 export interface ObserveOptions {
   /** Ends the loop. */
   readonly signal?: AbortSignal | undefined;
-  /** How often to look. Default 1 000. */
+  /** How often to ask the store. Default 1 000. */
   readonly everyMs?: number | undefined;
 }
 
 /** One leader among all candidates, first come, first served. */
 export interface Election {
-  /** The name that was given; elections have names apart from those of locks. */
+  /** The given name. An election and a lock of the same name are independent. */
   readonly name: string;
   /**
-   * Waits to be elected. The lease is the office: release it to resign.
+   * Waits to be elected. Whoever holds the lease is the leader; release it to resign.
    *
    * @example
    * const lease = await locks.election("indexer").campaign({ signal: stop.signal });
@@ -46,9 +46,9 @@ export interface Election {
    */
   campaign(options?: AcquireOptions): Promise<Lease>;
   /**
-   * Leads until `body` returns or throws: then it resigns and passes the outcome on. After a loss,
-   * or once the signal told `body` to wind down (`graceMs`), it waits for `body` to end, so that
-   * calls never overlap, and campaigns again.
+   * Waits to be elected, runs `body` as the leader, and then resigns and returns its value or
+   * throws its error. If the lease was lost, or its signal aborted early because of `graceMs`, this
+   * waits for `body` to end, so that calls never overlap, and campaigns again.
    *
    * @example
    * await locks.election("indexer").lead(
@@ -59,10 +59,10 @@ export interface Election {
    * );
    */
   lead<T>(body: (lease: Lease) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
-  /** The leader at this moment; null when there is none. */
+  /** The current leader; null if there is none. */
   leader(): Promise<Leader | null>;
   /**
-   * Yields the leader, or null, whenever that changes; never a leader with a lower token.
+   * Yields the leader, or null, on every change. Never yields a leader with a lower token.
    *
    * @example
    * const election = locks.election("indexer");
@@ -73,7 +73,7 @@ export interface Election {
   observe(options?: ObserveOptions): AsyncGenerator<Leader | null, void>;
 }
 
-/** An election over the lock of its office. */
+/** An election based on a lock: its holder is the leader. */
 export class StoreElection implements Election {
   readonly name: string;
   readonly #client: LeaseClient;
@@ -120,7 +120,7 @@ export class StoreElection implements Election {
     }
   }
 
-  /** A process that was elected once stays a candidate while the store is out of reach. */
+  /** Campaigns again after a term, and keeps trying while the store cannot be reached. */
   async #standAgain(options: AcquireOptions | undefined): Promise<Lease> {
     for (;;) {
       try {
@@ -159,12 +159,12 @@ export class StoreElection implements Election {
   }
 }
 
-/** Its grace has begun: `body` ended because it was told to, not because its work was done. */
+/** Whether the grace period has begun, so that `body` ended because of the signal. */
 function isToldToEnd(lease: Lease): boolean {
   return lease.state === "held" && lease.signal.aborted;
 }
 
-/** A store that does not answer now says nothing about the leader. */
+/** Ignores a retryable `StoreError`, which says nothing about the leader. Throws other errors. */
 function ignoreTransient(error: unknown): undefined {
   if (error instanceof StoreError && error.retryable) return undefined;
   throw error;

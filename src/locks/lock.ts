@@ -16,7 +16,7 @@ import { enclosingRuns, type Held, joinScope, runInScopes } from "./run-scopes.j
 import { runUnder } from "./run-under.js";
 import { tracedRun } from "./traced-run.js";
 
-/** Whether `tryRun` had the lock: the value of the body, or the holder in the way where known. */
+/** The result of `tryRun`: the value of the body, or the holder that had the lock, if known. */
 export type TryResult<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly holder: BlockedBy | null };
@@ -65,8 +65,8 @@ export interface Lock<L = Lease> {
    */
   isHeld(): Promise<boolean>;
   /**
-   * Runs `body` under the lock and always waits for it. Throws `LeaseLostError` when the lease was
-   * lost before `body` ended: with its `value`, or its error as `cause`.
+   * Runs `body` under the lock and always waits for it to end. If the lease was lost before that,
+   * throws `LeaseLostError` with the body's value as `value`, or its error as `cause`.
    *
    * @example
    * await locks.mutex("invoice:42").run(async (lease) => {
@@ -78,7 +78,7 @@ export interface Lock<L = Lease> {
   run<T>(body: (lease: L) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 }
 
-/** The result of a request: a new lease, the lease of the run around the call, or neither. */
+/** The result of a request: a new lease, the lease of the enclosing run, or neither. */
 type Taken = LeaseResult | { readonly type: "joined"; readonly lease: Held["lease"] };
 
 /** A lock that is one entry in a store: a mutex, one side of a read-write lock, a semaphore. */
@@ -106,7 +106,7 @@ export class StoreLock implements Lock {
     return this.#target;
   }
 
-  /** The same lock with other defaults over its own. */
+  /** Returns the same lock with these defaults over its current ones. */
   with(defaults: AcquireOptions): StoreLock {
     return new StoreLock(this.#client, this.#target, this.#resolve(defaults));
   }
@@ -119,7 +119,7 @@ export class StoreLock implements Lock {
 
   /** `isTry`: without a `waitMs` of the caller, `storeTimeoutMs` limits the call. */
   acquire(given?: AcquireOptions, isTry = false): Promise<Lease> {
-    // No async function: its frame would stay in memory for as long as the call waits.
+    // Not an async function, whose frame would stay in memory while the call waits.
     try {
       const options = this.#resolve(given);
       const taken = this.#take(options, options.waitMs > 0, isTry);
@@ -176,13 +176,13 @@ export class StoreLock implements Lock {
     return aboutLock(this.name, name, () => resolveOptions(given, traits, this.#options));
   }
 
-  /** Checks what a call was given, before anything is sent. */
+  /** Checks the arguments of a call before anything is sent. */
   #resolveRun(body: unknown, given: AcquireOptions | undefined, call: string): Options {
     aboutLock(this.name, this.#client.store.name, () => checkBody(body, call));
     return this.#resolve(given);
   }
 
-  /** A default of `waitMs` is for those who wait. */
+  /** Acquires without waiting, unless the call itself gives `waitMs`. Ignores its default. */
   #try(options: Options, given: AcquireOptions | undefined): Promise<Taken> {
     const waitMs = given?.waitMs;
     return this.#take(options, (waitMs ?? 0) > 0, waitMs === undefined);

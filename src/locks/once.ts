@@ -20,7 +20,7 @@ import { joinScope, runInScope } from "./run-scopes.js";
 import { type Releasable, runUnder } from "./run-under.js";
 import { tracedRun } from "./traced-run.js";
 
-/** The options of `once`: those of an acquisition, and how long a success counts. */
+/** The options of `once`: those of an acquisition, and how long a success is remembered. */
 export interface OnceOptions extends AcquireOptions {
   /** How long the success is remembered. */
   readonly keepMs: number;
@@ -32,22 +32,22 @@ export type OnceResult<T> =
   | {
       readonly ran: false;
       readonly state: "running" | "done";
-      /** The `meta` of that call; null where the store did not tell. */
+      /** The `meta` of that call; null if unknown. */
       readonly by: Meta | null;
       readonly token: bigint | null;
     };
 
 /** A `once` that this call began: no other call runs the work while its lease is held. */
 export interface OnceRun extends AsyncDisposable {
-  /** Tells a run of this call from one that another call began. */
+  /** Distinguishes a run of this call from the run of another call. */
   readonly began: true;
   /** Held while the work runs; `finish` and `abandon` release it. */
   readonly lease: Lease;
   /** The fencing token of this run. */
   readonly token: bigint;
   /**
-   * The work is done: leaves the mark. Throws `LeaseLostError` when the lease was lost before, and
-   * `StoreError` when the store did not confirm the mark.
+   * Call this when the work is done: it leaves the mark. Throws `LeaseLostError` if the lease was
+   * lost before, and `StoreError` if the store did not confirm the mark.
    *
    * @example
    * const run = await locks.beginOnce("import:7", { keepMs: 86_400_000 });
@@ -56,11 +56,11 @@ export interface OnceRun extends AsyncDisposable {
    * await run.finish();
    */
   finish(): Promise<void>;
-  /** The work failed or was not done: another call may run it. The end of the block does this. */
+  /** Lets another call run the work. `await using` calls this unless `finish` was called. */
   abandon(): Promise<void>;
 }
 
-/** The result of `beginOnce`: a run of this call, or what is known of the run of another. */
+/** The result of `beginOnce`: a run of this call, or what is known about another call's run. */
 export type OnceBeginning =
   | OnceRun
   | (AsyncDisposable & { readonly began: false } & Omit<
@@ -69,11 +69,10 @@ export type OnceBeginning =
       >);
 
 /**
- * Runs `work` at least once, and not again for `keepMs` after a success. A failure frees it, a lost
- * lease leaves no mark: then another call may run it again, so the work must bear being repeated. A
- * second call returns at once, or with `waitMs` waits for the end of the first and takes over if
- * that failed. Without `waitMs`, the call throws `StoreError` if the store does not answer within a
- * second.
+ * Runs `work` at least once, and not again for `keepMs` after a success. If the work fails or the
+ * lease is lost, another call may run it again, so the work must be safe to repeat. A second call
+ * returns immediately; with `waitMs` it waits for the first and takes over if that fails. Without
+ * `waitMs`, the call throws `StoreError` if the store does not answer within a second.
  */
 export function once<T>(
   client: LeaseClient,
@@ -105,7 +104,7 @@ export function once<T>(
   );
 }
 
-/** The same in two calls, for work that does not fit into a function. */
+/** Like `once`, but in two calls, for work that does not fit into a function. */
 export function beginOnce(
   client: LeaseClient,
   name: string,
@@ -126,12 +125,12 @@ async function begin(
     checkDuration("keepMs", keepMs, 1);
     const patience = { ...given, waitMs: given.waitMs ?? 0 };
     const options = resolveOptions(patience, client.store.traits, defaults);
-    // Only this process can leave the mark: the work cannot go on under the lease elsewhere.
+    // Only this process can leave the mark, so another process must not take over the lease.
     if (options.transferable) throw new InvalidOptionError("transferable", true, "must be false");
     return { keepMs, options, isTry: given.waitMs === undefined };
   });
   const mayWait = options.waitMs > 0;
-  // Nothing can be joined: this throws where the call would wait for the `once` that it is made in.
+  // A once cannot be joined. This throws if the call would wait for the `once` it is made in.
   joinScope(client, target, options, mayWait);
   const outcome = await client.request(target, options, mayWait, isTry);
   if (outcome.type === "busy") return outdone(outcome);
@@ -180,7 +179,7 @@ class BegunOnce implements OnceRun, Releasable {
     await this.release();
   }
 
-  /** The mark takes the place of the lease in one step, so no call comes between them. */
+  /** Replaces the lease by the mark in one step, so that no other call gets the lock in between. */
   release(): Promise<boolean> {
     return this.lease.release(this.isDone ? this.#mark : undefined);
   }
@@ -193,7 +192,7 @@ function outdone({ holder, mark }: Busy): Exclude<OnceBeginning, OnceRun> {
     state: mark ? "done" : "running",
     by: seen?.meta ?? null,
     token: seen?.token ?? null,
-    // So that `await using` takes either outcome.
+    // Lets callers use `await using` with either result.
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
 }

@@ -45,7 +45,7 @@ class Scope {
   holds(client: LeaseClient, { space, name }: Target): boolean {
     const { isOpen, target, lease } = this;
     if (!isOpen || this.client !== client) return false;
-    // A lease that was given back before the end of its run protects nothing.
+    // A lease that was released before the end of its run protects nothing.
     return target.space === space && target.name === name && lease.state !== "released";
   }
 
@@ -54,7 +54,7 @@ class Scope {
     return new JoinedLease(this.lease, () => this.#leave());
   }
 
-  /** Only the last to leave releases. */
+  /** Releases the lease when its last user leaves. */
   #leave(): Promise<boolean> {
     this.#uses -= 1;
     if (this.#uses === 0) return this.lease.release();
@@ -62,7 +62,7 @@ class Scope {
   }
 }
 
-/** The same lease once more: same token, same signal; its release only counts down. */
+/** A lease shared with an enclosing `run`: same token and signal. Only the last release counts. */
 export class JoinedLease implements Lease {
   readonly #lease: Part;
   readonly #leave: () => Promise<boolean>;
@@ -107,7 +107,7 @@ export class JoinedLease implements Lease {
   }
 
   /**
-   * A part that was released does not count as held, even while other parts still hold the lease.
+   * Throws after this part was released, even if other parts still hold the lease.
    */
   assertHeld(): void {
     this.#lease.assertHeld();
@@ -136,12 +136,12 @@ export class JoinedLease implements Lease {
   }
 }
 
-/** Made with the first `run`. */
+/** Created by the first `run`. */
 let scopes: AsyncLocalStorage<Scope> | undefined;
 
 /**
- * Runs `body` in scopes of its own, one for each lock that is held, which close when `body` ends:
- * later calls acquire anew. `unite` makes the lease that `body` gets from those of the scopes.
+ * Runs `body` in new scopes, one for each held lock. They close when `body` ends, and later calls
+ * cannot join them. `unite` combines the leases of the scopes into the one that `body` gets.
  */
 export function runInScopes<L, T>(
   client: LeaseClient,
@@ -156,8 +156,8 @@ export function runInScopes<L, T>(
 }
 
 /**
- * Runs `body` in a scope that no call may join: a call inside it that would wait for this lease is
- * refused. The caller gives the lease back.
+ * Runs `body` in a scope that no call can join. Calls inside it that would wait for this lease
+ * throw. The caller releases the lease.
  */
 export function runInScope<T>(
   client: LeaseClient,
@@ -182,7 +182,7 @@ function within<T>(opened: readonly Scope[], body: () => T | Promise<T>): Promis
 }
 
 /**
- * The innermost scope that is still open: what is closed would else be kept alive by what follows.
+ * Returns the innermost open scope. Skipping closed ones keeps new scopes from retaining them.
  */
 function openAround(): Scope | undefined {
   let scope = scopes?.getStore();
@@ -191,8 +191,8 @@ function openAround(): Scope | undefined {
 }
 
 /**
- * The lease of the innermost `run`, `tryRun`, `once` or `lead` around this call, for code that gets
- * no lease as an argument. Undefined outside of them, and after the end of the body.
+ * Returns the lease of the innermost `run`, `tryRun`, `once` or `lead` around this call, for code
+ * that gets no lease as an argument. Undefined outside of these and after the body has ended.
  *
  * @example
  * import { currentLease } from "holdfast/nest";
@@ -206,10 +206,10 @@ export function currentLease(): Lease | undefined {
   return openAround()?.lease;
 }
 
-/** The runs around a call that a waiter names: more than a few tell nothing new. */
+/** How many enclosing runs a waiter names in its meta. */
 const MAX_ENCLOSING = 4;
 
-/** The leases of the open runs around this call, for `findDeadlocks`; undefined where none is. */
+/** The leases of the open runs around this call, for `findDeadlocks`; undefined if none. */
 export function enclosingRuns(client: LeaseClient): readonly Enclosing[] | undefined {
   let found: Enclosing[] | undefined;
   for (let scope = openAround(); scope; scope = scope.outer) {
@@ -222,8 +222,8 @@ export function enclosingRuns(client: LeaseClient): readonly Enclosing[] | undef
 }
 
 /**
- * The lease of the open `run` around this call, if the call may join it. Throws where the lease was
- * lost, and where the call would wait for the very runs that it is made in.
+ * Returns the lease of the open `run` around this call if the call may join it, otherwise null.
+ * Throws if that lease was lost, or if the call would wait for a run that it is made in.
  */
 export function joinScope(
   client: LeaseClient,
@@ -249,14 +249,14 @@ export function joinScope(
   throw new DeadlockError(space, remedyFor(nearest, target), context);
 }
 
-/** The advice for a call that would wait for the run around it; empty where there is none. */
+/** The advice for a call that would wait for the run around it; may be empty. */
 function remedyFor({ isReentrant, target: outer }: Scope, target: Target): string {
   if (target.space !== "lock") return "";
   const where = isReentrant ? "this call" : "both calls";
   return whyApart(outer, target) ?? `Set reentrant: true for ${where}`;
 }
 
-/** The advice for a call that asks for more than the run around it was granted. */
+/** The advice for a call that asks for more than the run around it holds; null if it does not. */
 function whyApart(outer: Target, inner: Target): string | null {
   if (outer.mode === "exclusive") return null;
   if (inner.mode === "exclusive") return "Take the write side first";

@@ -1,14 +1,14 @@
 import { LeaseLostError } from "../errors/index.js";
 
-/** The part of a lease, or of several together, that `run` uses. */
+/** The part of a lease or lease set that `run` uses. */
 export interface Releasable {
-  /** Why the work may not count, if so. */
+  /** The loss of the lease, if it was lost. */
   readonly loss: LeaseLostError | undefined;
-  /** Gives it back, unless it was detached. Never throws. */
+  /** Releases the lease, unless it was detached. Never throws. */
   release(): Promise<boolean>;
 }
 
-/** Runs `body`, always waits for it, and tells a loss rather than what came out of it. */
+/** Runs `body` and waits for it. If the lease was lost, throws the loss instead of its outcome. */
 export async function runUnder<L extends Releasable, T>(
   lease: L,
   body: (lease: L) => T | Promise<T>,
@@ -22,8 +22,8 @@ export async function runUnder<L extends Releasable, T>(
     if (!loss || error === loss) throw error;
     throw lossAfter(loss, { cause: error });
   }
-  // Asked after the release: it compares the clock first, and the store may say that it was gone
-  // before, so that another holder may have worked at the same time.
+  // Check for a loss after the release, which notices a passed deadline, and whose answer may show
+  // that the grant was gone before the body ended.
   await lease.release();
   const { loss } = lease;
   if (loss) throw lossAfter(loss, { value });

@@ -15,12 +15,12 @@ export function tracedRun<L extends object, T, R>(
   body: Body<L, T>,
   run: (body: Body<L, T>) => Promise<R>,
 ): Promise<R> {
-  // `run` itself refuses a body that is not a function.
+  // If the body is not a function, `run` throws.
   const isTraced = events.run.hasSubscribers && typeof body === "function";
   return isTraced ? trace(store, target, body, run) : run(body);
 }
 
-/** Subscribers do not see the value of the body: `tracePromise` would add it to the event. */
+/** Does not use `tracePromise`, which would add the value of the body to the event. */
 async function trace<L extends object, T, R>(
   store: Store,
   target: () => RunTarget,
@@ -47,7 +47,7 @@ async function trace<L extends object, T, R>(
     try {
       await (event.around ? event.around(whole) : whole());
     } catch (error) {
-      // A body that returned, in a call that rejects: `lead` lost its office and was then aborted.
+      // The body returned but the call rejects: `lead` lost its lease and was then aborted.
       if (own.loss || event.outcome === "done") event.outcome = "lost";
       throw error;
     }

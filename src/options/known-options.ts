@@ -2,9 +2,9 @@ import { InvalidOptionError } from "../errors/index.js";
 import { nearestWord } from "./nearest-word.js";
 
 /**
- * Returns the given options after it has checked their names: a misspelt `namespace` that is
- * ignored would lock elsewhere. `example` shows how they are given. Undefined counts as an empty
- * object.
+ * Checks the names of the given options and returns the options; undefined counts as none. Without
+ * this check, a misspelt `namespace` would silently use the wrong locks. `example` is shown in the
+ * error.
  */
 export function knownOptions<T extends object>(
   given: T | undefined,
@@ -16,19 +16,19 @@ export function knownOptions<T extends object>(
     throw new InvalidOptionError("options", given, example);
   }
   for (const name of Object.keys(given)) {
-    // Its value is not shown: it may be a secret.
+    // The value is not shown, because it may be a secret.
     if (!known.includes(name as keyof T & string)) throw unknownWord("option", name, name, known);
   }
   return given;
 }
 
-/** The names of these options in other libraries of locks. */
+/** What other lock libraries call these options. */
 const OTHER_WORDS = [
   [/^(timeout|retr)/, "waitMs"],
   [/^(expir|duration)/, "ttlMs"],
 ] as const;
 
-/** The error for a word that is none of the known ones; `what` is their common name: "option". */
+/** The error for an unknown word. `what` says what kind of word it is, such as "option". */
 export function unknownWord(
   what: string,
   option: string,

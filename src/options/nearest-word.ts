@@ -1,10 +1,10 @@
 import { present } from "../errors/assert.js";
 
-/** The known word that a misspelt one most likely stands for; null: none is near. */
+/** Returns the known word that a misspelt one most likely means; null if none is close. */
 export function nearestWord(word: string, known: Iterable<string>): string | null {
   const given = word.toLowerCase();
   let nearest: string | null = null;
-  // At most every third letter is wrong.
+  // Accept at most one wrong letter in three.
   let least = Math.max(1, Math.floor(given.length / 3)) + 1;
   for (const candidate of known) {
     const distance = distanceOf(given, candidate.toLowerCase());
@@ -15,14 +15,14 @@ export function nearestWord(word: string, known: Iterable<string>): string | nul
   return nearest;
 }
 
-/** A part of a name, such as `ttl` or `timeout`, is as near as one wrong letter. */
+/** Counts a word that is part of a name, such as `ttl`, as one wrong letter. */
 function distanceOf(given: string, candidate: string): number {
   if (given === candidate) return 0;
   const isPart = given.length > 2 && candidate.includes(given);
   return isPart ? 1 : editDistance(given, candidate);
 }
 
-/** How many letters to insert, delete or replace, or neighbours to swap (Damerau, Levenshtein). */
+/** The Damerau-Levenshtein distance: insertions, deletions, replacements and swaps of letters. */
 function editDistance(from: string, to: string): number {
   let before: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, at) => at);

@@ -7,22 +7,22 @@ import { nameProblem } from "../rules/name.js";
 import { knownOptions } from "./known-options.js";
 
 /**
- * The options of an acquisition. Every factory of locks takes the same options as defaults, as its
- * last argument. An option that is `undefined` counts as not given.
+ * The options of an acquisition. Every method that returns a lock takes the same options, as
+ * defaults, as its last argument. An option that is `undefined` counts as not given.
  */
 export interface AcquireOptions {
-  /** How long the store keeps the grant without a renewal. Default 30 000; least: the store's. */
+  /** How long the store keeps an unrenewed grant. Default 30 000; each store has a minimum. */
   readonly ttlMs?: number | undefined;
   /**
-   * Keep the lease renewed (every third of `ttlMs`) until it is released. Default true. With false
-   * the lease is fixed: choose `ttlMs` above the longest run of the work.
+   * Renew the lease every third of `ttlMs` until it is released. Default true. With false, choose a
+   * `ttlMs` longer than the work ever takes.
    */
   readonly renew?: boolean | undefined;
   /** The lease ends after this time, renewed or not. Default: no end. */
   readonly maxHoldMs?: number | undefined;
   /**
-   * `signal` aborts this long before the deadline, so that work can wind down while the lease still
-   * holds. Default 0; below half of `ttlMs`.
+   * Abort the lease's `signal` this long before the deadline, so that work can end while the lease
+   * is still held. Default 0; must be less than half of `ttlMs`.
    */
   readonly graceMs?: number | undefined;
   /**
@@ -36,7 +36,7 @@ export interface AcquireOptions {
    * and 1 000 for a call that does not wait: `tryAcquire`, `tryRun` and `once` without `waitMs`.
    */
   readonly storeTimeoutMs?: number | undefined;
-  /** Cancels the wait, never the hold; `acquire` rejects with its reason. */
+  /** Cancels the wait, but never a lease. `acquire` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** Permits of a semaphore to take. Default 1; at most its limit. */
   readonly weight?: number | undefined;
@@ -69,7 +69,7 @@ export interface Options {
   readonly maxHoldMs: number;
   readonly graceMs: number;
   readonly waitMs: number;
-  /** Undefined: the default depends on whether the call waits. */
+  /** Undefined if not given; the default then depends on whether the call waits. */
   readonly storeTimeoutMs: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly weight: number;
@@ -109,10 +109,10 @@ export const DEFAULTS: Options = Object.freeze({
   release: "answered",
 });
 
-/** All options of an acquisition. */
+/** The names of all options of an acquisition. */
 export const OPTION_NAMES = Object.keys(DEFAULTS) as (keyof AcquireOptions)[];
 
-/** Lays `given` over `base` and checks the result; without `given` returns `base`. */
+/** Merges `given` over `base` and checks the result. Returns `base` if nothing is given. */
 export function resolveOptions(
   given: AcquireOptions | undefined,
   traits: Traits,
@@ -178,7 +178,7 @@ function check(options: Options, traits: Traits): void {
   }
 }
 
-/** Checks a time that a store has to count: it must be finite. */
+/** Checks a duration. It must be finite, because stores have to represent it. */
 export function checkDuration(option: string, value: unknown, leastMs: number): number {
   const isMet = isAtLeast(value, leastMs) && (value as number) <= MAX_MS;
   const rule = `must be a number of milliseconds, at least ${leastMs} and at most 100 years`;
@@ -186,7 +186,7 @@ export function checkDuration(option: string, value: unknown, leastMs: number): 
   return value as number;
 }
 
-/** Throws unless `name` can be the name of a lock. */
+/** Throws unless `name` is a valid lock name. */
 export function checkName(name: unknown): void {
   const problem = nameProblem(name);
   if (problem) throw new InvalidOptionError("name", name, problem);
@@ -197,7 +197,7 @@ export function checkCount(option: string, value: unknown): number {
   return value as number;
 }
 
-/** A copy of `meta` as JSON carries it to the store and back. */
+/** Returns a copy of `meta` as it looks after a round trip through JSON. */
 export function checkedMeta(meta: unknown): Meta {
   demand(
     typeof meta === "object" && meta !== null && !Array.isArray(meta),
