@@ -124,11 +124,13 @@ export class LeaseClient {
     const origin = { kind: kindOf(claim), context: callContext(), release };
     const resumed = resolveOptions({ ttlMs: claim.ttlMs }, this.store.traits, options);
     const asked = { ...claim, storeTimeoutMs };
-    const grant = await this.look(() => {
-      return this.#leaseRenewer.resume(claim.owner, () => this.store.resume(asked, token, locator));
+    const lease = await this.look(() => {
+      return this.#leaseRenewer.resume(
+        claim.owner,
+        () => this.store.resume(asked, token, locator),
+        (grant) => this.#keep(grant, resumed, origin),
+      );
     });
-    if (!grant) return null;
-    const lease = this.#keep(grant, resumed, origin);
     if (!lease || !this.#closing) return lease;
     await lease.release();
     throw new ClosedError({ lockName: claim.name, store: this.store.name });

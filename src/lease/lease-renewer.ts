@@ -38,6 +38,7 @@ const MAX_BATCH = 1_000;
 /** Renewals that are due within this part of the ttl join the current batch. */
 const ALONG_PART = 30;
 const CLEANUP_MS = 5_000;
+const MIN_SWEEP_SIZE = 64;
 /** How long the store may search for the reason of a silence before the silence is reported. */
 const EXPLAIN_MS = 100;
 /**
@@ -58,6 +59,7 @@ export class LeaseRenewer implements HeldGrantOwner {
   readonly #cleanups = new WorkUnderWay();
   /** Owners that this process gave back, and how long the store may still know them. */
   readonly #givenBack = new Map<string, number>();
+  #sweepSize = MIN_SWEEP_SIZE;
   #timer: Timer | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
 
@@ -87,16 +89,10 @@ export class LeaseRenewer implements HeldGrantOwner {
     const { runtime, renewer } = this.#store;
     const nowMs = runtime.clock.exactMs();
     // rule: ended-grant-makes-no-lease
-    if (nowMs >= grant.deadlineMs || this.#hasEnded(grant)) {
-      this.#giveBack(grant);
-      return null;
-    }
+    if (nowMs >= grant.deadlineMs || this.#hasEnded(grant)) return this.#refuse(grant);
     this.#endOlder(grant);
     // A listener of those losses may have revoked this grant.
-    if (grant.loss) {
-      this.#giveBack(grant);
-      return null;
-    }
+    if (grant.loss) return this.#refuse(grant);
     const held = new HeldGrant(grant, user, nowMs, options, this, renewer !== undefined);
     grant.listener = held;
     this.#byName.add(held);
@@ -118,11 +114,16 @@ export class LeaseRenewer implements HeldGrantOwner {
    * null, in whatever order the store has the two: the release ends what was resumed as well, and
    * one without an answer is sent again.
    */
-  async resume(owner: string, ask: () => Promise<Grant | null>): Promise<Grant | null> {
+  async resume<T>(
+    owner: string,
+    ask: () => Promise<Grant | null>,
+    keep: (grant: Grant) => T | null,
+  ): Promise<T | null> {
     if (this.#isGivenBack(owner)) return null;
     const grant = await ask();
-    if (!grant || !this.#isGivenBack(owner)) return grant;
-    this.#giveBack(grant);
+    // Nothing may come between this look and `keep`: a release would end the new lease unnoticed.
+    if (grant && !this.#isGivenBack(owner)) return keep(grant);
+    if (grant) this.#giveBack(grant);
     return null;
   }
 
@@ -171,9 +172,11 @@ export class LeaseRenewer implements HeldGrantOwner {
   #noteGivenBack({ claim: { owner, transferable, ttlMs } }: Grant, renewedMs: number): void {
     if (!transferable) return;
     const nowMs = this.#store.runtime.clock.nowMs();
-    for (const [owner, untilMs] of this.#givenBack) {
-      if (untilMs > nowMs) break;
-      this.#givenBack.delete(owner);
+    if (this.#givenBack.size >= this.#sweepSize) {
+      for (const [owner, untilMs] of this.#givenBack) {
+        if (untilMs <= nowMs) this.#givenBack.delete(owner);
+      }
+      this.#sweepSize = Math.max(MIN_SWEEP_SIZE, 2 * this.#givenBack.size);
     }
     // A renewal under way may still give it one more ttl.
     const untilMs = nowMs + 2 * Math.max(ttlMs, renewedMs, CLEANUP_MS);
@@ -192,6 +195,15 @@ export class LeaseRenewer implements HeldGrantOwner {
     return this.#byName.at(grant.claim).some((other) => {
       return other.token > grant.token && !fitTogether(grant, other.grant);
     });
+  }
+
+  /** Also ends a lease of this process that has the same owner: the release ends both. */
+  #refuse(grant: Grant): null {
+    for (const older of this.#byName.at(grant.claim)) {
+      if (isSame(older.grant, grant)) this.#end(older, grant.loss ?? MISSING);
+    }
+    this.#giveBack(grant);
+    return null;
   }
 
   /** A new grant proves that the store has ended all older ones that exclude it. */
@@ -361,6 +373,8 @@ export class LeaseRenewer implements HeldGrantOwner {
   /** Every end of a kept grant comes here, whoever found out: see `Grant.end`. */
   onEnd(held: HeldGrant, { reason, detail: told }: Loss): void {
     const detail = cutReason(told);
+    // The thread of the store resumed it: the new grant is of the same owner.
+    if (reason === RESUMED.reason && told === RESUMED.detail) held.detach();
     this.drop(held);
     // The last request was not answered before the deadline.
     if (reason === "expired" && held.isUnanswered) {

@@ -334,6 +334,22 @@ describe("a grant that is lost", () => {
     expect([third.lease.token, third.lease.state]).toEqual([60n, "held"]);
   });
 
+  it("while a listener of its release blocks is not passed on to the next member", async () => {
+    const first = await trial.holdWith(10n);
+    const [second, third] = [join(), join()];
+    await settled();
+    await first.lease.release();
+    await trial.grant(20n);
+    const block = (): void => trial.runtime.block(40_000);
+    subscribe("holdfast:release", block);
+    expect(await second.lease.release()).toBe(true);
+    unsubscribe("holdfast:release", block);
+    await settled();
+    expect(third.state).toBe("pending");
+    await trial.grant(60n);
+    expect([third.lease.token, third.lease.state]).toEqual([60n, "held"]);
+  });
+
   it("is told to its current turn alone: an earlier one was released in time", async () => {
     const first = await trial.holdWith(10n);
     const [second, third] = [join(), join()];

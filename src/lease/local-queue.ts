@@ -273,8 +273,9 @@ export class LocalQueue implements GrantUser, Releaser {
     const isOver = this.#turnsLeft === 0 || this.#members.size === 0 || !held.renews;
     if (isOver) return this.#endHold(lease);
     lease.publishRelease("released", undefined);
-    // A listener may have ended the grant: then the waiters have asked the store again.
-    if (held.isLive) {
+    // A listener may have ended the grant, or taken longer than the lease lasts: then the waiters
+    // have asked the store again.
+    if (this.#localQueues.leaseRenewer.check(held)) {
       this.#startTurn(held, this.#localQueues.store.runtime.clock.nowMs()).publishHandoff(true);
     }
     return Promise.resolve(true);
