@@ -113,3 +113,56 @@ it("uses scripts alone for several keys", async () => {
   await expect(server.ask(GIVE, "a", "b")).rejects.toThrow(NO_EVAL);
   expect(server.sent()).toBe("evalsha");
 });
+
+/** A server with one connection, which answers in order. Without scripts, it refuses EVAL. */
+function orderedServer(hasScripts: boolean) {
+  const values = new Map<string, string>();
+  const loaded = new Set<string>();
+  let last: Promise<unknown> = Promise.resolve();
+  const execute = (command: string, args: readonly string[]): unknown => {
+    const [key = "", value = "", ...options] = command === "set" ? args : args.slice(2);
+    if (command === "set" && options[0] === "NX") {
+      const before = values.get(key) ?? null;
+      if (before === null) values.set(key, value);
+      return before;
+    }
+    if (command === "set") {
+      if (values.get(key) !== value) return null;
+      if (options.includes("PXAT")) values.delete(key);
+      return "OK";
+    }
+    if (!hasScripts) throw new Error(NO_EVAL);
+    const script = [TAKE, GIVE].find(({ hash, value }) => args[0] === hash || args[0] === value);
+    if (command === "evalsha" && !loaded.has(args[0] ?? "")) throw new Error("NOSCRIPT");
+    loaded.add(script?.hash ?? "");
+    if (script === GIVE) return values.get(key) === value && values.delete(key) ? 1 : 0;
+    if (values.has(key)) return 0;
+    values.set(key, value);
+    return 1;
+  };
+  const send = (_key: string, command: string, args: readonly string[]): Promise<unknown> => {
+    last = last.then(
+      () => execute(command, args),
+      () => execute(command, args),
+    );
+    return last;
+  };
+  return { values, loaded, run: scriptRunner(send, () => 0, true) };
+}
+
+describe("a release behind the request that takes its key", () => {
+  it("stays behind it where scripts are refused", async () => {
+    const { values, run } = orderedServer(false);
+    await Promise.all([run(TAKE, ["a"], ["mine", "5000"]), run(GIVE, ["a"], ["mine"])]);
+    expect([...values]).toEqual([]);
+  });
+
+  it("stays behind it after SCRIPT FLUSH", async () => {
+    const { values, loaded, run } = orderedServer(true);
+    await run(TAKE, ["a"], ["first", "5000"]);
+    await run(GIVE, ["a"], ["first"]);
+    loaded.clear();
+    await Promise.all([run(TAKE, ["a"], ["mine", "5000"]), run(GIVE, ["a"], ["mine"])]);
+    expect([...values]).toEqual([]);
+  });
+});

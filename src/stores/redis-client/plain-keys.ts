@@ -60,11 +60,25 @@ export function scriptRunner(send: SendCommand, changes: () => number, hasSet: b
   const refusedAt: Partial<Record<Encoding, number>> = {};
   /** The count of changes at which the server proved to know IFEQ. */
   let provenAt: number | undefined;
-  return async (
+  /** The last run of each value: a request may take several commands, and none may overtake it. */
+  const last = new Map<string, Promise<unknown>>();
+  return (script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> => {
+    if (!hasSet || keys.length !== 1 || !script.native) return run(script, keys, args);
+    const [value = ""] = args;
+    const go = (): Promise<unknown> => run(script, keys, args);
+    const before = last.get(value);
+    const mine = (before ? before.then(go, go) : go()).finally(() => {
+      if (last.get(value) === mine) last.delete(value);
+    });
+    last.set(value, mine);
+    return mine;
+  };
+
+  async function run(
     script: Script,
     keys: readonly string[],
     args: readonly string[],
-  ): Promise<unknown> => {
+  ): Promise<unknown> {
     const [key = ""] = keys;
     const native = hasSet && keys.length === 1 ? script.native : undefined;
     const order: Encoding[] = ["script"];
@@ -90,7 +104,7 @@ export function scriptRunner(send: SendCommand, changes: () => number, hasSet: b
       }
     }
     throw refusal;
-  };
+  }
 }
 
 /**
